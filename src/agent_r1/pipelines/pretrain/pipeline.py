@@ -1,0 +1,24 @@
+"""Place names → fictional worlds → the tiny base model in ``data/01_raw/tiny_base``."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from agent_r1.pipelines.pretrain.nodes import build_place_names, pretrain_base
+
+
+def create_pipeline() -> Pipeline:
+    """Rebuilds the tiny base model; not part of an experiment."""
+    return Pipeline(
+        [
+            Node(
+                build_place_names,
+                ["countries", "cities", "elements"],
+                "place_names",
+                name="build_place_names",
+            ),
+            Node(
+                pretrain_base, ["place_names", "params:pretrain"], "tiny_base", name="pretrain_base"
+            ),
+        ]
+    )

@@ -1,0 +1,70 @@
+"""The tiny base model's own tokenizer: byte-level BPE in which a word is the same ids everywhere.
+
+Usual BPE glues the space before a word to it, so ``Paris`` after a space, after a quote and at the
+start of a line are different tokens, and copying a name means translating it. Here blanks and
+punctuation stand alone, so copying a name is copying ids: what a small model can learn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import chain
+
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+from agent_r1.training.pretraining.formats import END_OF_TEXT, TURN_END, TURN_START
+
+MARKUP = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
+"""Tokens reserved for the agent's own form; pretraining never shows them."""
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+"""ChatML; every role, ``tool`` among them, is rendered alike."""
+
+_PIECES = (
+    r" (?:is the|of the|that|of|the|is in|is|does|have) "  # frequent glue is one token
+    r"|: (?=[^\s\"{\[])|, (?=\w)"  # between label and value, and in lists
+    r"|[^\w\s]+(?: [^\w\s]+)*"  # punctuation, JSON glue among it
+    r"|\d|\s"  # digits one by one: numbers are copied, not known
+)
+
+
+_JSON = (
+    '{"name": "lookup", "arguments": {"title": "x"}}',
+    '{"name": "search", "arguments": {"query": "x", "limit": "y"}}',
+)
+"""JSON as tools speak it, so that its glue is a few tokens; the model itself never trains on it."""
+
+
+def train_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
+    """A tokenizer of ``vocabulary`` ids for ``texts`` and the glue of JSON tool calls."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocabulary,
+        special_tokens=[END_OF_TEXT, TURN_START, TURN_END],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(chain(texts, _JSON * 500), trainer)
+    fast = PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=TURN_END,
+        pad_token=END_OF_TEXT,
+        clean_up_tokenization_spaces=False,
+    )
+    fast.add_special_tokens({"additional_special_tokens": [TURN_START]})
+    fast.add_tokens(list(MARKUP))
+    fast.chat_template = CHAT_TEMPLATE
+    return fast

@@ -1,0 +1,251 @@
+"""Trains the tiny base model.
+
+1. `examples` draws fictional worlds without end and tells them in the surface forms.
+2. `train_tokenizer` learns the vocabulary from a few thousand of them.
+3. `pretrain` fits a small Llama to predict what follows from what was read. Pages start short and
+   grow over the first part of the run: copying is discovered suddenly, and sooner on short pages.
+
+Everything is drawn from the seed; the same machine gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from random import Random
+
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from agent_r1.parameters import Parameters
+from agent_r1.seeding import derive_seed
+from agent_r1.training.pretraining.formats import FORMATS, Piece, plain, question_answer
+from agent_r1.training.pretraining.tokenizer import train_tokenizer
+from agent_r1.training.pretraining.worlds import Page, Question, WorldMaker
+
+
+class PretrainParameters(Parameters):
+    """How the tiny base model is made (``conf/base/parameters_pretrain.yml``)."""
+
+    seed: int = 0
+    threads: int = 2
+    """The bytes depend on it: floating-point sums are split by thread."""
+    vocabulary: int = 2048
+    tokenizer_examples: int = 8000
+    hidden_size: int = 128
+    layers: int = 4
+    heads: int = 4
+    key_value_heads: int = 2
+    """Fewer than heads: decoding on a CPU is bound by reading keys and values."""
+    intermediate_size: int = 384
+    rope_theta: float = 10000.0
+    max_positions: int = 2048
+    steps: int = 1600
+    batch_size: int = 64
+    learning_rate: float = 4e-3
+    muon_learning_rate: float = 6e-3
+    bfloat16: bool = True
+    """Matrix products in bfloat16; weights and their updates stay in float32."""
+    warmup_steps: int = 50
+    decay_share: float = 0.4
+    """The learning rate is constant, then falls linearly to zero over this share of the run."""
+    weight_decay: float = 0.01
+    max_grad_norm: float = 1.0
+    growth_share: float = 0.35
+    """Share of the run over which pages grow from ``short_page`` to ``long_page``."""
+    short_page: int = 2
+    long_page: int = 12
+    """Facts per page, at most."""
+    max_tokens: int = 448
+    """Longer examples are cut."""
+
+
+def examples(
+    maker: WorldMaker, random: Random, longest: int, shortest: int = 2
+) -> Iterator[list[Piece]]:
+    """Worlds told in random surface forms; pages have ``shortest`` … ``longest`` facts."""
+    while True:
+        form = random.choice(FORMATS)
+        together = form in (plain, question_answer)
+        yield form(random, _questions(maker, random, (shortest, longest), together))
+
+
+def _questions(
+    maker: WorldMaker, random: Random, facts: tuple[int, int], together: bool
+) -> list[Question]:
+    """``together``: several questions on one world, whose pages are all shown first."""
+    if not together:
+        return [_question(maker, random, facts) for _ in range(random.randint(1, 2))]
+    chain = maker.chain(random, 2, facts)
+    other = maker.chain(random, 1, facts)
+    options: list[list[Page]] = [chain, chain[1:], chain[:1], other]
+    return [maker.question(random, random.choice(options)) for _ in range(random.randint(4, 7))]
+
+
+def _question(maker: WorldMaker, random: Random, facts: tuple[int, int]) -> Question:
+    return maker.question(random, maker.chain(random, random.choice((1, 2, 2)), facts))
+
+
+def encode(
+    tokenizer: PreTrainedTokenizerFast, batch: Sequence[Sequence[Piece]], max_tokens: int
+) -> list[tuple[list[int], list[bool]]]:
+    """Token ids and, for each, whether it is learned."""
+    flat = [piece.text for pieces in batch for piece in pieces]
+    encoded = iter(tokenizer._tokenizer.encode_batch_fast(flat, add_special_tokens=False))
+    rows = []
+    for pieces in batch:
+        ids: list[int] = []
+        learn: list[bool] = []
+        for piece in pieces:
+            piece_ids = next(encoded).ids
+            ids += piece_ids
+            learn += [piece.learn] * len(piece_ids)
+        rows.append((ids[:max_tokens], learn[:max_tokens]))
+    return rows
+
+
+def _batches(
+    stream: Iterator[list[Piece]],
+    tokenizer: PreTrainedTokenizerFast,
+    parameters: PretrainParameters,
+    random: Random,
+    count: int = 4,
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """``count`` batches of similar lengths each: little of a batch is padding."""
+    size = parameters.batch_size
+    drawn = [next(stream) for _ in range(size * count)]
+    rows = sorted(encode(tokenizer, drawn, parameters.max_tokens), key=lambda row: len(row[0]))
+    batches = []
+    for begin in range(0, len(rows), size):
+        part = rows[begin : begin + size]
+        width = len(part[-1][0])
+        ids_B_T = torch.zeros(len(part), width, dtype=torch.long)
+        learn_B_T = torch.zeros(len(part), width, dtype=torch.bool)
+        for i, (ids, learn) in enumerate(part):
+            ids_B_T[i, : len(ids)] = torch.tensor(ids)
+            learn_B_T[i, : len(ids)] = torch.tensor(learn)
+        batches.append((ids_B_T, learn_B_T))
+    random.shuffle(batches)
+    return batches
+
+
+def build_model(tokenizer: PreTrainedTokenizerFast, p: PretrainParameters) -> LlamaForCausalLM:
+    """A randomly initialised Llama of the configured size with tied embeddings."""
+    torch.manual_seed(derive_seed(p.seed, "pretrain", "init"))
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=p.hidden_size,
+        intermediate_size=p.intermediate_size,
+        num_hidden_layers=p.layers,
+        num_attention_heads=p.heads,
+        num_key_value_heads=p.key_value_heads,
+        max_position_embeddings=p.max_positions,
+        rope_parameters={"rope_type": "default", "rope_theta": p.rope_theta},
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return LlamaForCausalLM(config)
+
+
+def build_optimizers(model: LlamaForCausalLM, p: PretrainParameters) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices of the layers, AdamW for embeddings and norms."""
+    matrices = [w for w in model.model.layers.parameters() if w.ndim == 2]
+    taken = {id(w) for w in matrices}
+    rest = [w for w in model.parameters() if id(w) not in taken]
+    if not p.muon_learning_rate:
+        matrices, rest = [], list(model.parameters())
+    optimizers: list[torch.optim.Optimizer] = [
+        torch.optim.AdamW(rest, lr=p.learning_rate, betas=(0.9, 0.98), weight_decay=p.weight_decay)
+    ]
+    if matrices:
+        optimizers.append(
+            torch.optim.Muon(
+                matrices,
+                lr=p.muon_learning_rate,
+                weight_decay=p.weight_decay,
+                adjust_lr_fn="match_rms_adamw",
+            )
+        )
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["peak_lr"] = group["lr"]
+    return optimizers
+
+
+def _learning_rate(step: int, p: PretrainParameters) -> float:
+    decay_from = p.steps * (1 - p.decay_share)
+    warm = min(1.0, (step + 1) / p.warmup_steps)
+    cool = min(1.0, (p.steps - step) / max(1.0, p.steps - decay_from))
+    return warm * cool
+
+
+def learned_loss(
+    model: LlamaForCausalLM, ids_B_T: torch.Tensor, learn_B_T: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Mean cross-entropy of the learned tokens, and the share of them that is the argmax."""
+    hidden_B_T_D = model.model(ids_B_T).last_hidden_state
+    targets_B_T = learn_B_T[:, 1:]
+    logits_N_V = model.lm_head(hidden_B_T_D[:, :-1][targets_B_T])
+    labels_N = ids_B_T[:, 1:][targets_B_T]
+    accuracy = (logits_N_V.argmax(-1) == labels_N).float().mean()
+    return cross_entropy(logits_N_V, labels_N), accuracy
+
+
+def pretrain(
+    place_names: Sequence[str],
+    parameters: PretrainParameters,
+    report: Callable[[dict[str, float]], None] = lambda metrics: None,
+) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """The tiny base model and its tokenizer, from the seed alone.
+
+    Args:
+        place_names: the pool of names; none of them may be asked about later.
+        parameters: sizes and schedule.
+        report: called every 20 steps with step, loss, accuracy, tokens/s.
+    """
+    p = parameters
+    torch.set_num_threads(p.threads)
+    maker = WorldMaker(place_names)
+    texts = Random(derive_seed(p.seed, "pretrain", "tokenizer"))
+    corpus = examples(maker, texts, p.long_page)
+    tokenizer = train_tokenizer(
+        ("".join(piece.text for piece in next(corpus)) for _ in range(p.tokenizer_examples)),
+        p.vocabulary,
+    )
+    model = build_model(tokenizer, p).train()
+    optimizers = build_optimizers(model, p)
+    random = Random(derive_seed(p.seed, "pretrain", "worlds"))
+    began, tokens, step = time.monotonic(), 0, 0
+    while step < p.steps:
+        grown = min(1.0, step / max(1.0, p.growth_share * p.steps))
+        longest = round(p.short_page + grown * (p.long_page - p.short_page))
+        stream = examples(maker, random, max(2, longest))
+        for ids_B_T, learn_B_T in _batches(stream, tokenizer, p, random)[: p.steps - step]:
+            with torch.autocast("cpu", torch.bfloat16, enabled=p.bfloat16):
+                loss, accuracy = learned_loss(model, ids_B_T, learn_B_T)
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), p.max_grad_norm)
+            for optimizer in optimizers:
+                for group in optimizer.param_groups:
+                    group["lr"] = group["peak_lr"] * _learning_rate(step, p)
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+            tokens += ids_B_T.numel()
+            step += 1
+            if step % 20 == 0:
+                speed = tokens / max(1e-9, time.monotonic() - began)
+                if not math.isfinite(loss.item()):
+                    raise FloatingPointError(f"pretraining diverged at step {step}")
+                report(
+                    {
+                        "step": step,
+                        "loss": loss.item(),
+                        "accuracy": accuracy.item(),
+                        "tokens_per_second": speed,
+                    }
+                )
+    return model.eval(), tokenizer

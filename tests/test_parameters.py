@@ -1,0 +1,55 @@
+"""Parameter groups: unknown keys are refused before any work starts."""
+
+import pytest
+
+from agent_r1.parameters import ParameterError, Parameters, nearest
+
+
+class Inner(Parameters):
+    width: int = 3
+
+
+class Outer(Parameters):
+    temperature: float = 1.0
+    inner: Inner = Inner()
+
+
+def test_defaults_fill_what_is_missing():
+    assert Outer.read({"inner": {"width": 4}}, "outer").model_dump() == {
+        "temperature": 1.0,
+        "inner": {"width": 4},
+    }
+
+
+def test_no_group_at_all_is_the_defaults():
+    assert Outer.read(None, "outer") == Outer()
+
+
+def test_an_unknown_key_names_the_nearest_known_one():
+    with pytest.raises(ParameterError, match=r"'outer\.temprature'.*mean 'temperature'"):
+        Outer.read({"temprature": 1}, "outer")
+
+
+def test_an_unknown_nested_key_is_named_with_its_path_and_its_own_neighbours():
+    with pytest.raises(ParameterError, match=r"'outer\.inner\.widht'.*mean 'width'.*Known: width"):
+        Outer.read({"inner": {"widht": 1}}, "outer")
+
+
+def test_a_bad_value_is_named_with_its_key_and_what_was_given():
+    with pytest.raises(ParameterError, match=r"'outer\.temperature'.*got 'hot'"):
+        Outer.read({"temperature": "hot"}, "outer")
+
+
+def test_all_problems_are_reported_at_once():
+    with pytest.raises(ParameterError) as error:
+        Outer.read({"temprature": 1, "inner": {"width": "x"}}, "outer")
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_parameters_cannot_be_changed_after_reading():
+    with pytest.raises(ValueError, match="frozen"):
+        Outer().temperature = 2.0
+
+
+def test_a_name_that_resembles_nothing_still_lists_what_is_known():
+    assert nearest("zzz", ["grpo", "gae"]) == " Known: gae, grpo."

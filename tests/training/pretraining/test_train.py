@@ -1,0 +1,82 @@
+"""The pretraining run: what it optimises, that it learns, and that the seed alone decides."""
+
+import math
+
+import pytest
+import torch
+
+from agent_r1.training.pretraining.formats import Piece
+from agent_r1.training.pretraining.train import (
+    PretrainParameters,
+    _learning_rate,
+    encode,
+    learned_loss,
+    pretrain,
+)
+
+BEGINNINGS = ("Bel", "Cor", "Dun", "Fal", "Gor")
+NAMES = [begin + end for begin in BEGINNINGS for end in ("ano", "eth", "ira", "um")]
+TINY = PretrainParameters(
+    threads=1, vocabulary=340, tokenizer_examples=60, hidden_size=32, layers=1, heads=2,
+    key_value_heads=1, intermediate_size=48, steps=40, batch_size=8, warmup_steps=5, short_page=2,
+    long_page=2, max_tokens=200,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def first():
+    reports = []
+    model, tokenizer = pretrain(NAMES, TINY, reports.append)
+    return model, tokenizer, reports
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(first):
+    again, _ = pretrain(NAMES, TINY)
+    other, _ = pretrain(NAMES, TINY.model_copy(update={"seed": 1}))
+    for ours, theirs in zip(first[0].parameters(), again.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+    assert not torch.equal(first[0].lm_head.weight, other.lm_head.weight)
+
+
+def test_the_loss_falls_below_that_of_a_uniform_guess(first):
+    _, tokenizer, reports = first
+    assert [report["step"] for report in reports] == [20, 40]
+    assert reports[-1]["loss"] < reports[0]["loss"] < math.log(len(tokenizer))
+
+
+def test_only_learned_tokens_count(first):
+    model = first[0]
+    ids_B_T = torch.tensor([[5, 6, 7, 8]])
+    learn_B_T = torch.tensor([[False, False, True, False]])
+    loss, _ = learned_loss(model, ids_B_T, learn_B_T)
+    logits_T_V = model(ids_B_T).logits[0]
+    assert loss.item() == pytest.approx(-logits_T_V[1].log_softmax(-1)[7].item(), abs=1e-5)
+
+
+def test_padding_changes_nothing(first):
+    model = first[0]
+    ids_B_T = torch.tensor([[5, 6, 7]])
+    learn_B_T = torch.tensor([[False, True, True]])
+    padded, _ = learned_loss(
+        model,
+        torch.cat([ids_B_T, torch.zeros(1, 4, dtype=torch.long)], 1),
+        torch.cat([learn_B_T, torch.zeros(1, 4, dtype=torch.bool)], 1),
+    )
+    alone, _ = learned_loss(model, ids_B_T, learn_B_T)
+    assert padded.item() == pytest.approx(alone.item(), abs=1e-5)
+
+
+def test_pieces_are_encoded_with_their_marks(first):
+    tokenizer = first[1]
+    pieces = [Piece("river: ", False), Piece("Belano\n", True)]
+    ((ids, learn),) = encode(tokenizer, [pieces], 100)
+    assert tokenizer.decode(ids) == "river: Belano\n"
+    learned = [i for i, marked in zip(ids, learn, strict=True) if marked]
+    assert tokenizer.decode(learned) == "Belano\n"
+
+
+def test_the_learning_rate_warms_up_stays_and_falls():
+    p = TINY.model_copy(update={"steps": 100, "warmup_steps": 10, "decay_share": 0.5})
+    assert [_learning_rate(step, p) for step in (0, 9, 40, 75, 99)] == pytest.approx(
+        [0.1, 1.0, 1.0, 0.5, 0.02]
+    )

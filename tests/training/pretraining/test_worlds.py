@@ -1,0 +1,75 @@
+"""Fictional worlds: chains hold, answers stand on their pages, nothing but the seed decides."""
+
+from itertools import pairwise
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_r1.training.pretraining.formats import FORMATS, plain, question_answer
+from agent_r1.training.pretraining.worlds import Page, Question, WorldMaker
+
+NAMES = [f"Place{chr(65 + i)}{chr(97 + i)}" for i in range(26)] + ["San Roque", "Baden-Baden"]
+MAKER = WorldMaker(NAMES)
+
+
+@given(st.integers(), st.integers(1, 3), st.integers(2, 9))
+def test_each_page_of_a_chain_names_the_next(seed, hops, facts):
+    pages = MAKER.chain(Random(seed), hops, (facts, facts))
+    for page, following in pairwise(pages):
+        assert following.title in dict(page.facts).values()
+    assert all(len(page.facts) == facts for page in pages)
+    assert all(len(dict(page.facts)) == facts for page in pages), "a label stands twice"
+
+
+@given(st.integers(), st.integers(1, 2))
+def test_a_question_can_be_answered_by_its_own_lookups(seed, hops):
+    random = Random(seed)
+    question = MAKER.question(random, MAKER.chain(random, hops, (3, 6)))
+    assert len(question.pages) == len(question.labels) == hops
+    title = question.pages[0].title
+    assert title in question.text
+    for page, label in zip(question.pages, question.labels, strict=True):
+        assert page.title == title
+        title = page.value(label)
+    assert question.answer == title
+
+
+def test_equal_seeds_tell_equal_worlds_and_others_other_ones():
+    def drawn(seed):
+        return MAKER.chain(Random(seed), 2, (4, 4))
+
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+PAGE = Page("Avan", (("river", "Belo"), ("country", "Corland")))
+CORLAND = Page("Corland", (("capital", "Dun"),))
+QUESTION = Question(
+    "What is the capital of the country of Avan?", (PAGE, CORLAND), ("country", "capital")
+)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_only_what_follows_from_the_text_is_learned(form):
+    pieces = form(Random(0), [QUESTION])
+    learned = "".join(piece.text for piece in pieces if piece.learn)
+    given_text = "".join(piece.text for piece in pieces if not piece.learn)
+    assert "Dun" in learned
+    assert "Belo" in given_text
+    assert "Belo" not in learned, "a random fact that no question asks for cannot be predicted"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_no_form_is_the_agents_own(form):
+    text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
+    for markup in ("<tool_call>", "<answer>", '"arguments"', '"query"'):
+        assert markup not in text
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form not in (plain, question_answer)])
+def test_a_lookup_is_learned_before_its_page_is_read(form):
+    text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
+    learned = "".join(piece.text for piece in form(Random(0), [QUESTION]) if piece.learn)
+    assert "Corland" in learned
+    assert text.index("Belo") < text.rindex("Corland") < text.index("Dun")

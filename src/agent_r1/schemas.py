@@ -171,17 +171,21 @@ METRICS = pa.schema(
     ]
 )
 
+_UNSCORED = "no sample was scored"
+
 EVALUATION = pa.schema(
     [
         _field("split", _STR, "one of the task splits"),
         _field("family", _STR, "task family", null="the whole split"),
         _field("n", _INT, "tasks"),
-        _field("exact_match", _F32, "mean over samples at the rollout temperature"),
-        _field("greedy_exact_match", _F32, "of one greedy trajectory per task"),
-        _field("f1", _F32, "token F1 of the answer, mean over samples"),
+        _field("exact_match", _F32, "mean over samples at the rollout temperature", null=_UNSCORED),
+        _field(
+            "greedy_exact_match", _F32, "of one greedy trajectory per task", null="none was scored"
+        ),
+        _field("f1", _F32, "token F1 of the answer, mean over samples", null=_UNSCORED),
         _field("mean_steps", _F32, "steps per sampled trajectory"),
         _field("tool_error_rate", _F32, "failed tool calls / tool calls; 0 if none was made"),
-        _field("mean_return", _F32, "trajectory reward, mean over samples"),
+        _field("mean_return", _F32, "trajectory reward, mean over samples", null=_UNSCORED),
     ]
 )
 

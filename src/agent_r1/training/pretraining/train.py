@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 
 import torch
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, pad
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agent_r1.parameters import Parameters
@@ -42,7 +42,7 @@ class PretrainParameters(Parameters):
     intermediate_size: int = 384
     rope_theta: float = 10000.0
     max_positions: int = 2048
-    steps: int = 1600
+    steps: int = 1500
     batch_size: int = 64
     learning_rate: float = 4e-3
     muon_learning_rate: float = 6e-3
@@ -56,10 +56,19 @@ class PretrainParameters(Parameters):
     growth_share: float = 0.35
     """Share of the run over which pages grow from ``short_page`` to ``long_page``."""
     short_page: int = 2
-    long_page: int = 12
+    long_page: int = 11
     """Facts per page, at most."""
     max_tokens: int = 448
     """Longer examples are cut."""
+
+
+_WIDTH, _COUNT = 64, 512
+"""Tokens per row, and learned tokens per batch, are rounded up to multiples of these: for every new
+shape of a bfloat16 product a kernel is compiled and kept (gigabytes over a run)."""
+
+
+def _rounded(number: int, multiple: int) -> int:
+    return -(-number // multiple) * multiple
 
 
 def examples(
@@ -120,7 +129,7 @@ def _batches(
     batches = []
     for begin in range(0, len(rows), size):
         part = rows[begin : begin + size]
-        width = len(part[-1][0])
+        width = _rounded(len(part[-1][0]), _WIDTH)
         ids_B_T = torch.zeros(len(part), width, dtype=torch.long)
         learn_B_T = torch.zeros(len(part), width, dtype=torch.bool)
         for i, (ids, learn) in enumerate(part):
@@ -188,11 +197,14 @@ def learned_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Mean cross-entropy of the learned tokens, and the share of them that is the argmax."""
     hidden_B_T_D = model.model(ids_B_T).last_hidden_state
-    targets_B_T = learn_B_T[:, 1:]
-    logits_N_V = model.lm_head(hidden_B_T_D[:, :-1][targets_B_T])
-    labels_N = ids_B_T[:, 1:][targets_B_T]
-    accuracy = (logits_N_V.argmax(-1) == labels_N).float().mean()
-    return cross_entropy(logits_N_V, labels_N), accuracy
+    learned_B_T = learn_B_T[:, 1:]
+    labels_N = ids_B_T[:, 1:][learned_B_T]
+    hidden_N_D = hidden_B_T_D[:, :-1][learned_B_T]
+    missing = _rounded(len(labels_N), _COUNT) - len(labels_N)
+    logits_N_V = model.lm_head(pad(hidden_N_D, (0, 0, 0, missing)))
+    labels_N = pad(labels_N, (0, missing), value=-100)  # ignored by cross_entropy
+    right = (logits_N_V.argmax(-1) == labels_N).sum() / learned_B_T.sum()
+    return cross_entropy(logits_N_V, labels_N), right
 
 
 def pretrain(

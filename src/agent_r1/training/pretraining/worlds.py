@@ -76,6 +76,7 @@ _ONE_HOP = (
     "What is the {0} of {x}?",
     "Which {0} does {x} have?",
     "Name the {0} of {x}.",
+    "Find the {0} of {x}.",
     "{x}: what is its {0}?",
     "Tell me the {0} listed for {x}.",
 )
@@ -86,6 +87,7 @@ _TWO_HOP = (
     "What is the {1} of the {0} that {x} belongs to?",
     "Which {1} does the {0} of {x} have?",
     "Name the {1} of the {0} of {x}.",
+    "Find the {1} of the {0} that {x} is in.",
     "{x} has a {0}; what is the {1} of it?",
 )
 
@@ -139,7 +141,7 @@ class WorldMaker:
         if kind < 0.53:
             return f"{random.randint(1, 10 ** random.randint(2, 8)):,}"
         if kind < 0.61:
-            return str(random.randint(1, 10 ** random.randint(1, 5)))
+            return str(random.randint(1, 10 ** random.randint(1, 8)))
         if kind < 0.64:
             return f"{random.uniform(-180, 180):.2f}"
         if kind < 0.68:

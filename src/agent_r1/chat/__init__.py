@@ -1,0 +1,46 @@
+"""Between text and tokens: how an agent's turns are written, read, and appended to its context.
+
+1. A conversation is rendered once, by the tokenizer's own chat template (`ChatFormat.prompt_ids`).
+2. What the policy samples is kept as it was sampled: no turn is ever rendered or encoded again.
+3. After an action only new ids are appended (`ChatFormat.observation_ids`): what the template
+   writes between two turns of the agent. That this equals the template's rendering of the whole
+   conversation is proven when a format is made; a template for which it does not hold is refused.
+4. Text that comes from outside (questions, tool results) is plain text: it cannot contain control
+   tokens, whatever it says.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+
+from transformers import PreTrainedTokenizerFast
+
+from agent_r1.chat.base import (
+    FORMATS,
+    ChatFormat,
+    ChatParameters,
+    observation_messages,
+    observation_text,
+)
+from agent_r1.chat.template import ChatTemplateError
+from agent_r1.chat.tokenizer import load_tokenizer
+
+__all__ = [
+    "FORMATS",
+    "ChatFormat",
+    "ChatParameters",
+    "ChatTemplateError",
+    "load_tokenizer",
+    "make_format",
+    "observation_messages",
+    "observation_text",
+]
+
+
+def make_format(params: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> ChatFormat:
+    """The call format that ``params.format`` names, for this tokenizer.
+
+    Raises:
+        ChatTemplateError: the tokenizer's chat template cannot be extended turn by turn.
+    """
+    return pkgutil.resolve_name(FORMATS[params.format])(params, tokenizer)

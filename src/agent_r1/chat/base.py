@@ -1,0 +1,92 @@
+"""What a call format is, and how observations become messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from pydantic import field_validator
+
+from agent_r1.mdp import Action
+from agent_r1.parameters import Parameters, nearest
+from agent_r1.tools import ToolSpec
+from agent_r1.tools.unicode import valid_unicode
+
+FORMATS = {"hermes": "agent_r1.chat.hermes:HermesFormat"}
+"""Call formats by name; imported when asked for."""
+
+
+class ChatParameters(Parameters):
+    """``chat`` in ``conf/``: how the agent's turns are written."""
+
+    format: str = "hermes"
+    """One of `FORMATS`."""
+    system: str = "Answer the question with the help of the tools."
+    """The system message, written by whoever configures the run: its markup is markup. Empty
+    leaves the system message to the chat template."""
+    render_tools: bool = False
+    """Whether the system message also lists the tools' schemas and the call syntax. Pretrained
+    chat models need it; a tiny model is fine-tuned on the syntax and saves the tokens."""
+
+    @field_validator("format")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in FORMATS:
+            raise ValueError(f"unknown chat format '{name}'.{nearest(name, FORMATS)}")
+        return name
+
+
+class ChatFormat(Protocol):
+    """Writes and reads the turns of one agent, in token ids."""
+
+    stop_token_ids: tuple[int, ...]
+    """Sampling one of these ends an action. The first is the template's own end of turn."""
+
+    def prompt_ids(
+        self, observation: Mapping[str, Any] | str, tools: Sequence[ToolSpec]
+    ) -> list[int]:
+        """The context before the first action: system, first observation, assistant header."""
+        ...
+
+    def observation_ids(
+        self, observation: Mapping[str, Any] | Sequence[str] | str, action_token_ids: Sequence[int]
+    ) -> list[int]:
+        """What is appended after an action: the end of its turn as far as the action did not
+        sample it, the observation, and the next assistant header. All of it is context."""
+        ...
+
+    def parse(self, token_ids: Sequence[int], finish_reason: Literal["stop", "length"]) -> Action:
+        """Read an action; never fails. ``length`` makes it `ActionType.CUT`, unread."""
+        ...
+
+    def render_action(self, action: Action) -> list[int]:
+        """The ids a policy would sample for this action, stop token included (but not on a cut
+        one). For scripted agents.
+
+        Raises:
+            ValueError: the format cannot express the action.
+        """
+        ...
+
+
+def observation_messages(observation: Mapping[str, Any] | Sequence[str] | str) -> list[str]:
+    """The messages that tell an observation: one for each result of parallel tool calls.
+
+    A mapping whose only value is a list of strings is one message per string; any other mapping
+    is one message: its only value, or ``key: value`` lines.
+    """
+    if isinstance(observation, str):
+        return [valid_unicode(observation)]
+    if not isinstance(observation, Mapping):
+        return [valid_unicode(text) for text in observation]
+    values = list(observation.values())
+    if len(values) == 1 and isinstance(values[0], list | tuple) and values[0]:
+        return [valid_unicode(str(text)) for text in values[0]]
+    if len(values) == 1:
+        return [valid_unicode(str(values[0]))]
+    return [valid_unicode("\n".join(f"{key}: {value}" for key, value in observation.items()))]
+
+
+def observation_text(observation: Mapping[str, Any] | Sequence[str] | str) -> str:
+    """An observation as one text: its messages, a blank line between them."""
+    return "\n\n".join(observation_messages(observation))

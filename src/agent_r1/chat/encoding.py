@@ -1,0 +1,98 @@
+"""Text that is partly trusted, as token ids.
+
+The chat template's own text may contain control tokens; a question or a web page must not, even if
+it spells them out. So each run of text between two control tokens of the template is encoded by a
+copy of the tokenizer that has no added tokens at all: ``<|im_end|>`` in a page is nine ordinary
+characters. Runs are not split where trusted and untrusted text meet, so the ids are those of the
+template's own rendering wherever the content spells no control token.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tokenizers import Tokenizer
+from transformers import PreTrainedTokenizerFast
+
+
+class Slot(NamedTuple):
+    """A place in a layout that content goes into."""
+
+    index: int
+
+
+Layout = tuple[int | str | Slot, ...]
+"""Control tokens (ids), plain text of the template, and slots."""
+
+
+class ContentEncoder:
+    """Encodes layouts of template text and content."""
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast):
+        """
+        Raises:
+            ValueError: the tokenizer makes control tokens from plain text, too.
+        """
+        backend = json.loads(tokenizer.backend_tokenizer.to_str())
+        self._control = {token["content"]: token["id"] for token in backend["added_tokens"]}
+        backend |= {"added_tokens": [], "post_processor": None, "truncation": None, "padding": None}
+        self._spelling = {token: text for text, token in self._control.items()}
+        self._plain = Tokenizer.from_str(json.dumps(backend))
+        longest_first = sorted(self._control, key=len, reverse=True)
+        # An empty alternation would match everywhere; (?!) matches nowhere.
+        self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        for text, token in self._control.items():
+            if token in self.content(text) and text != tokenizer.unk_token:
+                raise ValueError(f"the tokenizer makes the control token {text!r} from plain text")
+
+    def content(self, text: str) -> list[int]:
+        """Ids of untrusted text: no control tokens."""
+        return self._plain.encode(text, add_special_tokens=False).ids
+
+    def layout(self, pieces: Sequence[str | Slot]) -> Layout:
+        """Template text with its control tokens found, slots kept."""
+        parts: list[int | str | Slot] = []
+        for piece in pieces:
+            if isinstance(piece, Slot):
+                parts.append(piece)
+                continue
+            position = 0
+            for match in self._pattern.finditer(piece):
+                if match.start() > position:
+                    parts.append(piece[position : match.start()])
+                parts.append(self._control[match.group()])
+                position = match.end()
+            if position < len(piece):
+                parts.append(piece[position:])
+        return tuple(parts)
+
+    def encode(self, layout: Layout, contents: Sequence[str] = ()) -> list[int]:
+        """Ids of a layout with ``contents[i]`` in ``Slot(i)``."""
+        ids: list[int] = []
+        run: list[str] = []
+        for part in (*layout, None):
+            if isinstance(part, str):
+                run.append(part)
+            elif isinstance(part, Slot):
+                run.append(contents[part.index])
+            else:
+                if text := "".join(run):
+                    ids += self.content(text)
+                run.clear()
+                if part is not None:
+                    ids.append(part)
+        return ids
+
+    def text(self, layout: Layout, contents: Sequence[str] = ()) -> str:
+        """The text of a layout with ``contents[i]`` in ``Slot(i)``."""
+        return "".join(
+            contents[part.index]
+            if isinstance(part, Slot)
+            else self._spelling[part]
+            if isinstance(part, int)
+            else part
+            for part in layout
+        )

@@ -1,0 +1,19 @@
+"""The catalog's datasets: tables, checkpoints, JSON, the engine, and an experiment's history.
+
+All of them commit atomically: a save that fails leaves nothing that could be loaded.
+"""
+
+from agent_r1.datasets.arrow_parquet import ArrowParquetDataset
+from agent_r1.datasets.checkpoint import CheckpointDataset
+from agent_r1.datasets.engine import EngineDataset
+from agent_r1.datasets.history import History, HistoryDataset
+from agent_r1.datasets.strict_json import StrictJSONDataset
+
+__all__ = [
+    "ArrowParquetDataset",
+    "CheckpointDataset",
+    "EngineDataset",
+    "History",
+    "HistoryDataset",
+    "StrictJSONDataset",
+]

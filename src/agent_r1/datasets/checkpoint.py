@@ -1,0 +1,75 @@
+"""A checkpoint on disk: a folder that is adopted, never copied through memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from kedro.io import DatasetError, Version
+
+from agent_r1.datasets.local import LocalDataset
+from agent_r1.persistence import flush, write_json
+
+COMMITTED = "_COMMITTED"
+"""The marker that is written last; a folder without it is not a checkpoint."""
+
+_PICKLES = frozenset({".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth"})
+"""Suffixes of files that run code when they are loaded."""
+
+
+class CheckpointDataset(LocalDataset):
+    """A folder, such as a Hugging Face model in safetensors; also an empty one.
+
+    1. The node (or its ranks) writes a folder under ``data/.staging`` and returns its path.
+    2. ``save(path)`` refuses pickles, flushes the files, renames the folder into place, and
+       writes the marker last. A crash in between leaves a folder that no one loads.
+    3. ``load()`` gives the path of the committed folder. Weights never pass through the catalog.
+    """
+
+    def __init__(
+        self, *, filepath: str, version: Version | None = None, metadata: dict | None = None
+    ) -> None:
+        """See `LocalDataset`."""
+        super().__init__(filepath=filepath, version=version, metadata=metadata)
+        self._exists_function = is_committed
+
+    def _read(self, path: Path) -> Path:
+        return path
+
+    def _commit(self, data: str | Path, path: Path) -> None:
+        folder = Path(data)
+        _check(folder)
+        for file in folder.rglob("*"):
+            if file.is_file():
+                flush(file)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if self._version is None and path.is_dir():
+            shutil.rmtree(path)  # a version is never overwritten, raw data is
+        try:
+            os.rename(folder, path)
+        except OSError as error:
+            raise DatasetError(
+                f"cannot move the checkpoint {folder} to {path}: {error.strerror}. The folder must "
+                "be on the same file system: write it under data/.staging."
+            ) from error
+        flush(path.parent)
+        write_json(path / COMMITTED, {"files": sum(1 for _ in path.rglob("*"))})
+
+
+def is_committed(path: str | Path) -> bool:
+    """Whether the folder is a checkpoint whose marker was written."""
+    return (Path(path) / COMMITTED).is_file()
+
+
+def _check(folder: Path) -> None:
+    if not folder.is_dir():
+        raise DatasetError(f"a checkpoint is a folder, and {folder} is none")
+    for file in folder.rglob("*"):
+        if file.is_symlink():
+            raise DatasetError(f"{file} is a link; a checkpoint holds its files itself")
+        if file.suffix in _PICKLES:
+            raise DatasetError(
+                f"{file.name} may be a pickle, which runs code when it is loaded; save weights as "
+                "safetensors"
+            )

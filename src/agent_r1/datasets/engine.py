@@ -1,0 +1,69 @@
+"""The generation engine as a catalog entry: it lives as long as the process."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, NoReturn
+
+from kedro.io import AbstractDataset, DatasetError
+
+_ENGINES: dict[str, Any] = {}
+"""The process's engines, by type and options. Engines keep weights and caches between runs."""
+
+
+class EngineDataset(AbstractDataset):
+    """Gives the process's one engine of this type and these options; made on first use.
+
+    Every Kedro run builds its own catalog; the engine outlives them all, so that an iteration
+    starts with a warm one. It holds nothing that a result depends on: the policy is an input of
+    each node that generates.
+    """
+
+    _EPHEMERAL = True
+    _SINGLE_PROCESS = True
+
+    def __init__(
+        self,
+        *,
+        engine: str = "agent_r1.engines.local.LocalEngine",
+        options: dict[str, Any] | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        """
+        Args:
+            engine: dotted path of a class that implements `agent_r1.engines.base.Engine`.
+            options: keyword arguments of its constructor, such as ``device`` and ``threads``.
+            metadata: ignored.
+        """
+        self._engine = engine
+        self._options = dict(options or {})
+        self.metadata = metadata
+
+    def load(self) -> Any:
+        """The engine.
+
+        Raises:
+            DatasetError: there is no such class, or it refuses the options.
+        """
+        key = f"{self._engine}({sorted(self._options.items())})"
+        if key not in _ENGINES:
+            _ENGINES[key] = self._make()
+        return _ENGINES[key]
+
+    def _make(self) -> Any:
+        module, _, name = self._engine.rpartition(".")
+        try:
+            make = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise DatasetError(f"there is no engine '{self._engine}': {error}") from error
+        return make(**self._options)
+
+    def save(self, data: Any) -> NoReturn:
+        """Engines are not saved."""
+        raise DatasetError("the engine is not a result: no node may return it")
+
+    def _exists(self) -> bool:
+        return True
+
+    def _describe(self) -> dict[str, Any]:
+        return {"engine": self._engine, "options": self._options}

@@ -1,0 +1,23 @@
+"""JSON on disk, strict and atomic."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from agent_r1.datasets.local import LocalDataset
+from agent_r1.persistence import write_json
+
+
+class StrictJSONDataset(LocalDataset):
+    """A JSON file: sorted keys, no NaN, the same bytes for the same content.
+
+    kedro-datasets' own writes NaN and leaves a truncated file when it fails.
+    """
+
+    def _read(self, path: Path) -> Any:
+        return json.loads(path.read_text(encoding="utf-8"))
+
+    def _commit(self, data: Any, path: Path) -> None:
+        write_json(path, data)

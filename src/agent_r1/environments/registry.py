@@ -1,0 +1,61 @@
+"""Environments by name."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Mapping
+from typing import Any
+
+from agent_r1.environments.base import BaseEnv, EnvironmentOptions, EnvironmentParameters
+from agent_r1.environments.resources import Resources
+from agent_r1.parameters import ParameterError, nearest
+
+ENVIRONMENTS: dict[str, str] = {
+    "multihop_qa": "agent_r1.environments.multihop_qa:MultihopQAEnv",
+}
+"""Name → import path; imported when asked for."""
+
+
+def environment_class(name: str) -> type[BaseEnv]:
+    """The class that a registered name or an import path (``package.module:Class``) stands for.
+
+    Raises:
+        ParameterError: there is none; the nearest known name is given.
+    """
+    path = ENVIRONMENTS.get(name, name)
+    if ":" not in path:
+        raise ParameterError(
+            f"unknown environment '{name}'.{nearest(name, ENVIRONMENTS)} "
+            "One of your own is named by its import path: 'package.module:Class'."
+        )
+    try:
+        found = pkgutil.resolve_name(path)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ParameterError(f"environment '{name}' cannot be imported: {error}") from error
+    if not (isinstance(found, type) and issubclass(found, BaseEnv)):
+        raise ParameterError(f"environment '{name}' is not a subclass of BaseEnv: {found!r}")
+    return found
+
+
+def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
+    """The environment's validated options: what a stage checks before it starts any work.
+
+    Raises:
+        ParameterError: the environment is unknown, or one of its options is.
+    """
+    environment = environment_class(parameters.name)
+    return environment.Options.read(parameters.options, "environment.options")
+
+
+def make_environment(
+    name: str,
+    task: Mapping[str, Any],
+    resources: Resources | None = None,
+    options: Mapping[str, Any] | EnvironmentOptions | None = None,
+) -> BaseEnv:
+    """A new episode of ``task`` in the environment called ``name``.
+
+    Raises:
+        ParameterError: the environment is unknown, or one of its options is.
+    """
+    return environment_class(name)(task, resources, options)

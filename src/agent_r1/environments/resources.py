@@ -1,0 +1,30 @@
+"""What all episodes of a run share."""
+
+from __future__ import annotations
+
+import functools
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.environments.search import SearchIndex, index_pages
+
+
+class Resources:
+    """Shared, read-only data of environments."""
+
+    def __init__(self, documents: pd.DataFrame | None = None):
+        """
+        Args:
+            documents: the corpus, in the ``documents`` schema; none for no pages.
+
+        Raises:
+            SchemaError: ``documents`` does not fit its schema.
+        """
+        self.documents = schemas.empty("documents") if documents is None else documents
+        self._pages = schemas.conform(self.documents, "documents")
+
+    @functools.cached_property
+    def index(self) -> SearchIndex:
+        """The search index of the documents, built when first asked for."""
+        return index_pages(self._pages["title"].tolist(), self._pages["text"].tolist())

@@ -1,0 +1,164 @@
+"""The one place where environments are called, and where what they do is checked.
+
+1. A coroutine is awaited, a blocking function runs in a worker thread, both under a time limit.
+2. A turn that could not be parsed or was cut never reaches the environment (unless it holds code):
+   the agent is told what was wrong and the episode goes on.
+3. Two-tuples and five-tuples become a `Transition`; a reward must be a finite number or None.
+4. A failure — raised, timed out, or a contract that was not kept — ends the trajectory truncated,
+   for the reason ``infrastructure``, unscored: it tells nothing about the policy.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import logging
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_r1.environments.base import BaseEnv, Observation
+from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, Transition
+from agent_r1.tools.failures import reason, short
+from agent_r1.tools.threads import TimeLimitExceeded, call_within
+
+logger = logging.getLogger(__name__)
+
+MAX_REWARD = 3.4e38
+"""Rewards are stored in 32 bits; beyond this they would become infinite."""
+
+
+async def start(env: BaseEnv) -> Observation:
+    """Reset the environment: the first observation.
+
+    Raises:
+        EnvironmentFailure: it failed, whatever the reason; there is no episode.
+    """
+    observation = _observation(await _guarded(env, env.reset))
+    if observation is None:
+        raise EnvironmentFailure(f"{type(env).__name__}.reset() gave no observation")
+    env.observation = observation
+    return observation
+
+
+async def transition(env: BaseEnv, action: Action) -> Transition:
+    """Execute an action; never raises for what the environment does.
+
+    ``env.state_key()`` afterwards is that of the new state.
+
+    Raises:
+        ValueError: there is no action (`ActionType.NONE`) to execute.
+    """
+    if action.type is ActionType.NONE:
+        raise ValueError("a step without an action cannot be executed")
+    env.tool_results = []
+    try:
+        if action.type is ActionType.CUT or (
+            action.type is ActionType.MALFORMED and action.code is None
+        ):
+            result: Any = ({"error": action.error or "could not parse"}, 0.0)
+        else:
+            result = await _guarded(env, functools.partial(env.step, action))
+        outcome = _normalised(env, action, result)
+    except EnvironmentFailure as failure:
+        env.done = True
+        return Transition(
+            observation=None,
+            reward=None,
+            truncated=True,
+            end_reason=EndReason.INFRASTRUCTURE,
+            tool_results=tuple(env.tool_results),
+            info={"failure": short(str(failure))},
+        )
+    if outcome.observation is not None:
+        env.observation = outcome.observation
+    return outcome
+
+
+async def _guarded(env: BaseEnv, function: Callable[[], Any]) -> Any:
+    """What an environment's function gives. Raises EnvironmentFailure for whatever goes wrong."""
+    try:
+        value = await call_within(env.options.step_timeout_s, function)
+        return await value if inspect.isawaitable(value) else value
+    except EnvironmentFailure:
+        raise
+    except TimeLimitExceeded:
+        limit = f"{env.options.step_timeout_s:g} s"
+        raise EnvironmentFailure(f"{type(env).__name__} took longer than {limit}") from None
+    except (Exception, SystemExit) as error:
+        # Data to the run, but a fault of the environment's code to whoever wrote it.
+        logger.warning("%s failed", type(env).__name__, exc_info=True)
+        raise EnvironmentFailure(f"{type(env).__name__}: {reason(error)}") from None
+
+
+def _normalised(env: BaseEnv, action: Action, result: Any) -> Transition:
+    if not isinstance(result, tuple) or len(result) not in (2, 5):
+        raise EnvironmentFailure(
+            f"{type(env).__name__}.step() must return (observation, reward) or (observation, "
+            f"reward, terminated, truncated, info), not {type(result).__name__}"
+            + (f" of {len(result)}" if isinstance(result, tuple) else "")
+        )
+    observation, reward = _observation(result[0]), _reward(result[1])
+    info: Mapping[str, Any] = {}
+    if len(result) == 5:
+        terminated, truncated, info = bool(result[2]), bool(result[3]), result[4]
+    else:
+        terminated, truncated = action.type is ActionType.ANSWER, False
+    terminated = terminated or (env.done and not truncated)
+    truncated = truncated and not terminated
+    env.done = terminated or truncated
+    if not env.done and observation is None:
+        raise EnvironmentFailure(f"{type(env).__name__}.step() gave no observation to go on from")
+    answered = terminated and action.type is ActionType.ANSWER
+    ended = EndReason.ANSWERED if answered else EndReason.ENVIRONMENT
+    return Transition(
+        observation=None if terminated else observation,
+        reward=reward,
+        terminated=terminated,
+        truncated=truncated,
+        end_reason=ended if env.done else None,
+        tool_results=tuple(env.tool_results),
+        info=_info(info),
+    )
+
+
+def _observation(value: Any) -> Observation | None:
+    """A mapping, or a text for short; nothing and an empty mapping are no observation."""
+    if value is None or isinstance(value, Mapping):
+        return dict(value) if value else None
+    if isinstance(value, str):
+        return {"observation": value}
+    raise EnvironmentFailure(f"an observation must be a dict, not {type(value).__name__}")
+
+
+def _reward(value: Any) -> float | None:
+    if value is None:
+        return None
+    # float() takes strings, "nan" among them.
+    if isinstance(value, str | bytes):
+        raise EnvironmentFailure(f"a reward must be a number or None, not {value!r}")
+    try:
+        reward = float(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise EnvironmentFailure(f"a reward must be a number or None: {error}") from None
+    if not math.isfinite(reward) or abs(reward) > MAX_REWARD:
+        raise EnvironmentFailure(f"a reward must be finite, not {reward}")
+    return reward
+
+
+def _info(value: Any) -> dict[str, Any]:
+    """``info`` as JSON has it; numpy scalars become numbers."""
+    try:
+        info = json.loads(json.dumps(value or {}, allow_nan=False, default=_plain))
+    except (TypeError, ValueError) as error:
+        raise EnvironmentFailure(f"info must be JSON: {error}") from None
+    if not isinstance(info, dict):
+        raise EnvironmentFailure(f"info must be a dict, not {type(value).__name__}")
+    return info
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} is not JSON")

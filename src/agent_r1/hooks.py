@@ -1,0 +1,243 @@
+"""What happens around every Kedro run: validation, pinning, manifests, tracking, progress.
+
+They are hooks, and not part of the driver, so that `kedro run --pipelines …`, a notebook's
+``session.run()`` and the driver all leave the same records behind.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from kedro.framework.hooks import hook_impl
+from kedro.io import CatalogProtocol
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+from pydantic import BaseModel
+
+from agent_r1 import parameter_groups, progress
+from agent_r1.datasets import HistoryDataset
+from agent_r1.lineage.pinning import pin_inputs
+from agent_r1.lineage.recorder import Recorder
+from agent_r1.parameter_groups import Resolved, read_parameters
+from agent_r1.parameters import ParameterError
+from agent_r1.pipeline_registry import producer_command
+from agent_r1.run_metrics import Point, points
+from agent_r1.tracking import Tracker, is_child
+
+SHOWN = {
+    "reward/mean": "reward",
+    "reward/correct": "correct",
+    "validation/exact_match": "validation",
+    "in_domain/exact_match": "in_domain",
+    "held_out/exact_match": "held_out",
+    "ood/exact_match": "ood",
+}
+"""Metrics on a stage's line of the progress display, and how they are called there."""
+
+
+def resolved_parameters(catalog: CatalogProtocol) -> Resolved:
+    """The validated parameters of a run.
+
+    Raises:
+        ParameterError: see `read_parameters`; or the experiment's name is not that of the paths.
+    """
+    resolved = read_parameters(catalog.load("parameters"))
+    in_path = history_of(catalog).filepath.parent.name
+    if in_path != resolved.experiment.experiment:
+        raise ParameterError(
+            f"parameter 'experiment' is '{resolved.experiment.experiment}', but the catalog's "
+            f"paths say '{in_path}': set it in globals.yml or by --params experiment=NAME"
+        )
+    return resolved
+
+
+def history_of(catalog: CatalogProtocol) -> HistoryDataset:
+    """The catalog's entry that knows where the manifests are."""
+    dataset = catalog.get("history")
+    if not isinstance(dataset, HistoryDataset):
+        raise ParameterError("the catalog has no entry 'history' of type HistoryDataset")
+    return dataset
+
+
+class ValidationHooks:
+    """Refuses bad parameters before the first node."""
+
+    @hook_impl(tryfirst=True)
+    def before_pipeline_run(self, run_params: dict[str, Any], catalog: CatalogProtocol) -> None:
+        """Raises `ParameterError`."""
+        parameter_groups.check_references(
+            resolved_parameters(catalog), Path(run_params["project_path"])
+        )
+
+
+class LineageHooks:
+    """Pins what a run reads, and writes a manifest per node run."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+        self._parameters: Resolved | None = None
+
+    @hook_impl
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+    ) -> None:
+        """Raises `LineageError` for an input that was never committed."""
+        self._parameters = resolved_parameters(catalog)
+        scalars = self._parameters.experiment
+        store = history_of(catalog).store
+        pin_inputs(
+            pipeline, catalog, store, lambda name: producer_command(name, scalars.experiment)
+        )
+        self._recorder = Recorder(
+            Path(run_params["project_path"]),
+            catalog,
+            store,
+            experiment=scalars.experiment,
+            seed=scalars.seed,
+            version=run_params["run_id"],
+            environment=run_params["env"],
+        )
+
+    @hook_impl
+    def before_node_run(self, node: Node, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs are loaded: note their versions, and the parameters with their defaults.
+
+        Returns:
+            Those parameters, so that the node reads exactly what its manifest says.
+        """
+        assert self._recorder is not None
+        assert self._parameters is not None
+        names = [name for name in node.inputs if name.startswith(("params:", "parameters"))]
+        resolved = {name: self._parameters.lookup(name) for name in names}
+        self._recorder.begin(node, resolved)
+        # Where a node's annotation is the group's model, Kedro has made one, defaults and all.
+        return {k: v for k, v in resolved.items() if not isinstance(inputs[k], BaseModel)}
+
+    @hook_impl(tryfirst=True)
+    def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
+        """After the last output: the manifest, which commits them all."""
+        assert self._recorder is not None
+        self._recorder.saved(node, dataset_name, data)
+
+
+class RunRecord:
+    """What one Kedro run produced so far, for whoever tells about it."""
+
+    def __init__(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
+        self.version: str = run_params["run_id"]
+        self.project = Path(run_params["project_path"])
+        namespaces = {node.namespace for node in pipeline.nodes}
+        names = run_params["pipeline_names"] or ["__default__"]
+        alone = namespaces.pop() if len(namespaces) == 1 else None
+        self.stage: str = alone or ",".join(names)
+        self.points: list[Point] = []
+        self.written: list[str] = []
+        self._started = time.monotonic()
+
+    def saved(self, dataset: str, data: Any) -> None:
+        """An output was saved."""
+        self.written.append(dataset)
+        self.points += points(dataset, data)
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self._started
+
+
+class TrackingHooks:
+    """Tells MLflow; see `agent_r1.tracking`."""
+
+    def __init__(self) -> None:
+        self._trackers: dict[tuple[str, str], Tracker] = {}
+        self._tracker: Tracker | None = None
+        self._run: RunRecord | None = None
+
+    @hook_impl(trylast=True)
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+    ) -> None:
+        """Start the child run."""
+        parameters = resolved_parameters(catalog)
+        self._run = RunRecord(run_params, pipeline)
+        self._tracker = self._tracker_of(parameters, catalog)
+        if self._tracker is not None and is_child(self._run.stage):
+            everything = parameters.lookup("parameters")
+            self._tracker.open(parameters.groups["mlflow"]["experiment_name"], everything)
+            self._tracker.start_child(self._run.stage, self._run.version, everything)
+
+    @hook_impl
+    def after_dataset_saved(self, dataset_name: str, data: Any) -> None:
+        """Keep the metrics for the end of the run."""
+        if self._run is not None:
+            self._run.saved(dataset_name, data)
+
+    @hook_impl
+    def after_pipeline_run(self, catalog: CatalogProtocol) -> None:
+        """End the child run; attach the report to the parent."""
+        self._end(failed=False)
+        assert self._run is not None
+        if self._tracker is not None and "report_html" in self._run.written:
+            parameters = resolved_parameters(catalog)
+            self._tracker.open(
+                parameters.groups["mlflow"]["experiment_name"], parameters.lookup("parameters")
+            )
+            files = [Path(str(catalog[name]._filepath)) for name in self._run.written]
+            self._tracker.log_artifacts(files)
+            self._tracker.finish()
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """The child run failed."""
+        self._end(failed=True)
+
+    def _end(self, *, failed: bool) -> None:
+        run, tracker = self._run, self._tracker
+        if run is not None and tracker is not None:
+            versions = dict.fromkeys(run.written, run.version)
+            tracker.end_child(run.stage, run.points, versions, failed=failed)
+
+    def _tracker_of(self, parameters: Resolved, catalog: CatalogProtocol) -> Tracker | None:
+        settings = parameters.groups["mlflow"]
+        if not settings["enabled"]:
+            return None
+        assert self._run is not None
+        folder = history_of(catalog).filepath.parent
+        key = (str(folder), settings["tracking_uri"])
+        if key not in self._trackers:
+            self._trackers[key] = Tracker(
+                self._run.project, folder, parameters.experiment.experiment, key[1]
+            )
+        return self._trackers[key]
+
+
+class ProgressHooks:
+    """Tells the progress display; see `agent_r1.progress`."""
+
+    def __init__(self) -> None:
+        self._run: RunRecord | None = None
+
+    @hook_impl
+    def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
+        """A stage begins."""
+        self._run = RunRecord(run_params, pipeline)
+
+    @hook_impl
+    def before_node_run(self, node: Node) -> None:
+        """A node begins."""
+        progress.current().node_started(node.name)
+
+    @hook_impl
+    def after_dataset_saved(self, dataset_name: str, data: Any) -> None:
+        """Keep the metrics for the stage's line."""
+        assert self._run is not None
+        self._run.saved(dataset_name, data)
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """A stage ended."""
+        assert self._run is not None
+        shown = {SHOWN[p.name]: p.value for p in self._run.points if p.name in SHOWN}
+        progress.current().stage_ended(self._run.stage, self._run.seconds, shown)

@@ -1,0 +1,112 @@
+"""What is recorded about one run of one node.
+
+A manifest is strict JSON, written once, atomically, after the last output of the node is on the
+disk. It is the authority: an output that no manifest names is not committed, and never read.
+Manifests chain: each input names the manifest that committed it, by path and sha256, so what led to
+a result can be followed to the raw data and cannot be edited unseen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+FORMAT = 1
+"""Raised when the meaning of a field changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputRecord:
+    """One dataset that the node read."""
+
+    dataset: str
+    version: str | None
+    """None for raw data, which has no versions."""
+    sha256: str
+    path: str
+    """Relative to the project."""
+    manifest: str | None = None
+    """Path of the manifest that committed it, relative to the manifests' folder; None for raw
+    data."""
+    manifest_sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutputRecord:
+    """One dataset that the node wrote."""
+
+    dataset: str
+    version: str | None
+    """None for a file that each run replaces, such as the report."""
+    sha256: str
+    path: str
+    """Relative to the project."""
+    rows: int | None = None
+    """None for what is not a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The record of one node run."""
+
+    experiment: str
+    node: str
+    """Full name, such as ``iter_00003.score_rewards``."""
+    version: str
+    """The Kedro save version of its outputs, which is the id of the Kedro run."""
+    inputs: tuple[InputRecord, ...]
+    outputs: tuple[OutputRecord, ...]
+    parameters: Mapping[str, Any]
+    """What the node read of ``conf/`` and ``--params``, defaults filled in."""
+    seed: int | None
+    """The experiment's seed."""
+    code: Mapping[str, Any]
+    """Package version, sha256 of its source, and of a git checkout its commit and dirtiness."""
+    libraries: Mapping[str, str]
+    device: str
+    started_at: str
+    """ISO 8601, UTC."""
+    ended_at: str
+    seconds: float
+    """Wall-clock seconds of computing and saving."""
+    environment: str | None = None
+    """The Kedro configuration environment (``--env``)."""
+    format: int = field(default=FORMAT)
+
+    @property
+    def iteration(self) -> str:
+        """The folder of the manifest: the node's namespace, else ``experiment``."""
+        namespace, _, _ = self.node.rpartition(".")
+        return namespace or "experiment"
+
+    @property
+    def stage(self) -> str:
+        """The node's name without its namespace."""
+        return self.node.rpartition(".")[2]
+
+    def output(self, dataset: str) -> OutputRecord | None:
+        """The record of this output, if the node wrote it."""
+        return next((record for record in self.outputs if record.dataset == dataset), None)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values for `agent_r1.persistence.strict_json`."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Manifest:
+        """The inverse of `to_json`.
+
+        Raises:
+            ValueError: fields are missing or unknown, or the format is another one.
+        """
+        if not isinstance(values, Mapping):
+            raise ValueError(f"a manifest is an object, got a {type(values).__name__}")
+        if values.get("format") != FORMAT:
+            raise ValueError(f"manifest format {values.get('format')!r}; this code reads {FORMAT}")
+        try:
+            inputs = tuple(InputRecord(**record) for record in values["inputs"])
+            outputs = tuple(OutputRecord(**record) for record in values["outputs"])
+            return cls(**{**values, "inputs": inputs, "outputs": outputs})
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"not a manifest: {error}") from None

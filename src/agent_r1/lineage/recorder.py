@@ -1,0 +1,186 @@
+"""Turns what a node read and wrote into a manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+from typing import Any, Protocol, runtime_checkable
+
+import pandas as pd
+from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol
+from kedro.pipeline.node import Node
+
+from agent_r1.hashing import content_sha256
+from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
+from agent_r1.lineage.provenance import code_version, device_name, library_versions
+from agent_r1.lineage.store import Committed, LineageError, ManifestStore
+
+
+@runtime_checkable
+class Composite(Protocol):
+    """A dataset that is made of committed ones, such as an experiment's history."""
+
+    def members(self) -> list[Committed]:
+        """What the last load read."""
+        ...
+
+
+@dataclass
+class NodeRun:
+    """A node run that is under way."""
+
+    node: Node
+    started_at: datetime
+    started: float
+    inputs: tuple[InputRecord, ...]
+    parameters: dict[str, Any]
+    pending: set[str]
+    """Outputs that are not saved yet."""
+    outputs: list[OutputRecord] = field(default_factory=list)
+
+
+class Recorder:
+    """Records the node runs of one Kedro run.
+
+    `begin` → one `saved` per output → the manifest, written when the last output is on the disk.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        catalog: CatalogProtocol,
+        store: ManifestStore,
+        *,
+        experiment: str,
+        seed: int | None,
+        version: str,
+        environment: str | None,
+    ) -> None:
+        """
+        Args:
+            project: root of the Kedro project; recorded paths are relative to it.
+            catalog: the datasets of the run, inputs pinned.
+            store: where manifests go.
+            experiment: its name.
+            seed: its seed.
+            version: the save version of the run.
+            environment: Kedro's ``--env``.
+        """
+        self._project = project
+        self._catalog = catalog
+        self._store = store
+        self._experiment = experiment
+        self._seed = seed
+        self._version = version
+        self._environment = environment
+        self._running: dict[str, NodeRun] = {}
+        self._raw_hashes: dict[str, str] = {}
+
+    def begin(self, node: Node, parameters: Mapping[str, Any]) -> None:
+        """The node has loaded its inputs and is about to run.
+
+        Args:
+            node: the node.
+            parameters: input name (``params:…``) → value, defaults filled in.
+        """
+        inputs = [record for name in node.inputs for record in self._inputs(name)]
+        self._running[node.name] = NodeRun(
+            node,
+            datetime.now(UTC),
+            perf_counter(),
+            tuple(inputs),
+            dict(parameters),
+            set(node.outputs),
+        )
+
+    def saved(self, node: Node, dataset: str, data: Any) -> Path | None:
+        """An output is on the disk. Returns the manifest's path once all of them are."""
+        run = self._running[node.name]
+        run.pending.discard(dataset)
+        record = self._output(dataset, data)
+        if record is not None:
+            run.outputs.append(record)
+        if run.pending:
+            return None
+        del self._running[node.name]
+        return self._store.write(self._manifest(run)) if run.outputs else None
+
+    def _manifest(self, run: NodeRun) -> Manifest:
+        return Manifest(
+            experiment=self._experiment,
+            node=run.node.name,
+            version=self._version,
+            inputs=run.inputs,
+            outputs=tuple(run.outputs),
+            parameters=run.parameters,
+            seed=self._seed,
+            code=code_version(self._project),
+            libraries=library_versions(),
+            device=device_name(),
+            started_at=run.started_at.isoformat(),
+            ended_at=datetime.now(UTC).isoformat(),
+            seconds=round(perf_counter() - run.started, 3),
+            environment=self._environment,
+        )
+
+    def _inputs(self, name: str) -> list[InputRecord]:
+        if name.startswith("params:") or name == "parameters":
+            return []
+        dataset = self._catalog[name]
+        if isinstance(dataset, Composite):
+            return [self._input(member) for member in dataset.members()]
+        if not _is_versioned(dataset):
+            return self._raw(name, dataset)
+        version = dataset.resolve_load_version()
+        committed = self._store.committed(name, version)
+        if committed is None:
+            raise LineageError(f"version {version} of '{name}' is not committed")
+        return [self._input(committed)]
+
+    def _input(self, committed: Committed) -> InputRecord:
+        record = committed.record
+        manifest, sha256 = self._store.reference(committed.manifest)
+        return InputRecord(
+            record.dataset, record.version, record.sha256, record.path, manifest, sha256
+        )
+
+    def _raw(self, name: str, dataset: AbstractDataset) -> list[InputRecord]:
+        path = _location(dataset, None)
+        if path is None or not path.exists():  # in memory: the engine
+            return []
+        if name not in self._raw_hashes:
+            self._raw_hashes[name] = content_sha256(path)
+        return [InputRecord(name, None, self._raw_hashes[name], self._relative(path))]
+
+    def _output(self, name: str, data: Any) -> OutputRecord | None:
+        path = self._path(name)
+        if path is None:
+            return None
+        version = self._version if _is_versioned(self._catalog[name]) else None
+        rows = len(data) if isinstance(data, pd.DataFrame) else None
+        return OutputRecord(name, version, content_sha256(path), self._relative(path), rows)
+
+    def _path(self, name: str) -> Path | None:
+        """Where this run writes the dataset; None if it is kept in memory."""
+        return _location(self._catalog[name], self._version)
+
+    def _relative(self, path: Path) -> str:
+        try:
+            return path.relative_to(self._project).as_posix()
+        except ValueError:
+            return path.as_posix()
+
+
+def _is_versioned(dataset: AbstractDataset) -> bool:
+    return isinstance(dataset, AbstractVersionedDataset) and dataset._version is not None
+
+
+def _location(dataset: AbstractDataset, version: str | None) -> Path | None:
+    filepath = getattr(dataset, "_filepath", None)
+    if filepath is None:
+        return None
+    path = Path(str(filepath))
+    return path / version / path.name if version and _is_versioned(dataset) else path

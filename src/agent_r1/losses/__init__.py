@@ -1,0 +1,1 @@
+"""Objectives and KL estimators: pure functions of log-probs, one file per family."""

@@ -1,0 +1,54 @@
+"""Estimators of KL(policy || reference) from sampled tokens.
+
+J. Schulman, "Approximating KL Divergence" (2020): with r = reference / policy at a token sampled
+from the policy, k1 = -log r, k2 = (log r)² / 2, k3 = r - 1 - log r. k1 and k3 are unbiased values;
+as a *loss* k1 has a constant gradient, whatever the policies, and is refused there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from agent_r1.parameters import ParameterError, nearest
+
+_LOG_RATIO_LIMIT = 20.0
+"""exp(20) ≈ 5e8 nats: past it only overflow, no information."""
+
+
+def k1(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
+    """log policy - log reference, nats per token; any shape."""
+    return logprobs - reference
+
+
+def k2(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
+    """Half the squared log-ratio, nats per token; its gradient is the log-ratio."""
+    return 0.5 * (logprobs - reference).square()
+
+
+def k3(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
+    """r - 1 - log r with r = reference / policy, nats per token; never negative."""
+    log_ratio = (reference - logprobs).clamp(-_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT)
+    return log_ratio.expm1() - log_ratio
+
+
+KL_ESTIMATORS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "k1": k1,
+    "k2": k2,
+    "k3": k3,
+}
+
+LOSS_ESTIMATORS = ("k2", "k3")
+"""Those whose gradient lowers the KL."""
+
+
+def kl_estimator(name: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+    """The estimator of this name.
+
+    Raises:
+        ParameterError: there is none; the nearest known one is named.
+    """
+    if name not in KL_ESTIMATORS:
+        raise ParameterError(f"unknown KL estimator '{name}'.{nearest(name, KL_ESTIMATORS)}")
+    return KL_ESTIMATORS[name]

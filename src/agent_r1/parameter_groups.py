@@ -1,0 +1,157 @@
+"""The top level of the parameters in ``conf/``: every group, its model, and checks across groups.
+
+Everything here runs before any work starts, so that a misspelt key costs a second and not an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from agent_r1.parameters import ParameterError, Parameters, nearest
+
+GROUPS: dict[str, str] = {
+    "model": "agent_r1.training.policy:ModelParameters",
+    "tasks": "agent_r1.tasks.parameters:TasksParameters",
+    "environment": "agent_r1.environments.base:EnvironmentParameters",
+    "chat": "agent_r1.chat:ChatParameters",
+    "demonstrations": "agent_r1.tasks.demonstrations:DemonstrationParameters",
+    "sft": "agent_r1.training.sft:SftParameters",
+    "rollout": "agent_r1.rollout:RolloutParameters",
+    "reward": "agent_r1.rewards:RewardParameters",
+    "logprobs": "agent_r1.training.logprobs:LogprobParameters",
+    "advantage": "agent_r1.advantages:AdvantageParameters",
+    "update": "agent_r1.training.update:UpdateParameters",
+    "evaluation": "agent_r1.pipelines.evaluation.parameters:EvaluationParameters",
+    "stop": "agent_r1.parameter_groups:StopParameters",
+    "mlflow": "agent_r1.parameter_groups:MlflowParameters",
+    "pretrain": "agent_r1.training.pretraining.train:PretrainParameters",
+    "knowledge_base": "agent_r1.pipelines.knowledge_base.nodes:KnowledgeBaseParameters",
+}
+"""Group → ``module:model``. Imported when parameters are read, not when the CLI starts."""
+
+
+class ExperimentParameters(Parameters):
+    """The parameters that stand at the top level, outside any group."""
+
+    experiment: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
+    """Name; part of every path, so letters, digits, ``_`` and ``-``."""
+    seed: int = Field(default=0, ge=0)
+    """Every random draw is derived from it."""
+    iterations: int = Field(default=15, ge=0)
+    """Iterations of RL. 0 ends after SFT."""
+
+    @field_validator("experiment", mode="before")
+    @classmethod
+    def _name(cls, value: Any) -> Any:
+        """``--params experiment=7`` arrives as a number."""
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class StopParameters(Parameters):
+    """``stop`` in ``conf/``: when the driver ends an experiment before its last iteration."""
+
+    exact_match: float | None = Field(default=None, gt=0, le=1)
+    """End when the validation split reaches this; null never does."""
+
+
+class MlflowParameters(Parameters):
+    """``mlflow`` in ``conf/``: where runs are tracked."""
+
+    enabled: bool = True
+    """False tracks nothing."""
+    tracking_uri: str = "sqlite:///mlflow.db"
+    """Where runs are stored; a relative sqlite path is below the project."""
+    experiment_name: str = "agent-r1"
+    """The MLflow experiment, which holds one parent run per experiment of this project."""
+
+
+class Resolved(BaseModel):
+    """Validated parameters, defaults filled in."""
+
+    experiment: ExperimentParameters
+    groups: dict[str, dict[str, Any]]
+    """Group → plain values."""
+
+    def lookup(self, name: str) -> Any:
+        """The value of a Kedro input such as ``params:rollout.temperature`` or ``parameters``."""
+        everything = {**self.experiment.model_dump(), **self.groups}
+        if name == "parameters":
+            return everything
+        value: Any = everything
+        for part in name.removeprefix("params:").split("."):
+            value = value[part]
+        return value
+
+
+def read_parameters(values: Mapping[str, Any]) -> Resolved:
+    """Validate all parameters.
+
+    Args:
+        values: the merged content of ``conf/*/parameters*.yml`` and ``--params``.
+
+    Raises:
+        ParameterError: an unknown group or key (the nearest known one is named), or a bad value;
+            all problems in one message, a line each.
+    """
+    values = {key: _plain(value) for key, value in values.items()}
+    scalars = ExperimentParameters.model_fields
+    problems = [
+        f"unknown parameter '{key}'.{nearest(key, [*GROUPS, *scalars])}"
+        for key in sorted(set(values) - set(GROUPS) - set(scalars))
+    ]
+    top = {key: value for key, value in values.items() if key in scalars}
+    experiment = _read(ExperimentParameters, top, "parameters", problems)
+    groups: dict[str, dict[str, Any]] = {}
+    for group in GROUPS:
+        model = _read(_model(group), values.get(group), group, problems)
+        if model is not None:
+            groups[group] = model.model_dump(mode="json")
+    if problems or experiment is None:
+        raise ParameterError("\n".join(problems))
+    return Resolved(experiment=experiment, groups=groups)
+
+
+def _plain(value: Any) -> Any:
+    """Kedro turns a group into its model where a node's annotation says so."""
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+
+
+def _model(group: str) -> type[Parameters]:
+    module, _, name = GROUPS[group].partition(":")
+    return getattr(import_module(module), name)
+
+
+def _read(
+    model: type[Parameters], values: Any, group: str, problems: list[str]
+) -> Parameters | None:
+    if values is not None and not isinstance(values, Mapping):
+        problems.append(f"parameter '{group}' must be a group of keys, got {values!r}.")
+        return None
+    try:
+        return model.read(values, group)
+    except ParameterError as error:
+        problems.append(str(error).replace("'parameters.", "'"))
+        return None
+
+
+def check_references(parameters: Resolved, project: Path) -> None:
+    """Check what the parameters name: the environment with its options, and the base model.
+
+    The estimator, the objective, the reward terms and the like are checked by their groups.
+
+    Raises:
+        ParameterError: something is named that does not exist, or cannot be used.
+    """
+    from agent_r1.environments import EnvironmentParameters, check_environment
+    from agent_r1.training.policy import ModelFolderError, check_model_folder
+
+    check_environment(EnvironmentParameters(**parameters.groups["environment"]))
+    try:
+        check_model_folder(project / parameters.groups["model"]["path"])
+    except ModelFolderError as error:
+        raise ParameterError(str(error)) from None

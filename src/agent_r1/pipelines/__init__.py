@@ -1,0 +1,1 @@
+"""The pipelines: one folder per stage, with its nodes and its wiring."""

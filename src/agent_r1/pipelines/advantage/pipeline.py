@@ -1,0 +1,21 @@
+"""Rewards and values → advantages."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from agent_r1.pipelines.advantage.nodes import compute_advantages
+
+
+def create_pipeline() -> Pipeline:
+    """An advantage per action token, by the configured estimator."""
+    return Pipeline(
+        [
+            Node(
+                compute_advantages,
+                inputs=["rollouts", "rewards", "logprobs", "params:advantage"],
+                outputs="advantages",
+                name="compute_advantages",
+            )
+        ]
+    )

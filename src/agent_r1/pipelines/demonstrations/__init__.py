@@ -1,0 +1,1 @@
+"""A scripted agent's imperfect episodes, for the warm start."""

@@ -1,0 +1,77 @@
+"""Demonstrations: a scripted agent plays, through the same loop as any policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import progress, schemas
+from agent_r1.chat import ChatParameters, load_tokenizer, make_format
+from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.environments import EnvironmentParameters
+from agent_r1.rollout import RolloutParameters, TrajectoryRequest, collect, environment_factory
+from agent_r1.seeding import derive_seed
+from agent_r1.tasks.demonstrations import (
+    DemonstrationParameters,
+    Encyclopedia,
+    choose_tasks,
+    training_entities,
+    write_script,
+)
+
+STAGE = "build_demonstrations"
+
+_TEMPERATURE = 1.0
+
+
+def build_demonstrations(
+    policy: Path,
+    tasks: pd.DataFrame,
+    documents: pd.DataFrame,
+    demonstrations: DemonstrationParameters | Mapping[str, Any],
+    environment: EnvironmentParameters | Mapping[str, Any],
+    chat: ChatParameters | Mapping[str, Any],
+    rollout: RolloutParameters | Mapping[str, Any],
+    seed: int,
+) -> pd.DataFrame:
+    """Episodes of the scripted agent at training tasks, in the schema of rollouts.
+
+    Nothing is sampled: ``action_logprobs`` are 0, the temperature stands as 1, and
+    ``policy_version`` is ``scripted``. The tools are really called. See
+    `agent_r1.tasks.demonstrations` for what the agent does wrong, and why.
+
+    Args:
+        policy: the base policy's folder; its tokenizer writes the turns.
+        tasks: the tasks table; those of the split ``train`` are demonstrated.
+        documents: the corpus.
+        demonstrations, environment, chat, rollout: the parameter groups of these names.
+        seed: the experiment's.
+
+    Raises:
+        DemonstrationError: a task cannot be demonstrated.
+        ScriptError: an episode needs more tokens than ``rollout`` allows an action.
+    """
+    demonstrations = DemonstrationParameters.read(demonstrations, "demonstrations")
+    tasks, documents = schemas.conform(tasks, "tasks"), schemas.conform(documents, "documents")
+    format_ = make_format(ChatParameters.read(chat, "chat"), load_tokenizer(policy))
+    encyclopedia = Encyclopedia(documents, training_entities(tasks))
+    requests, scripts = [], {}
+    for task, sample in choose_tasks(tasks, demonstrations.count, seed):
+        group = f"demonstrations/{task['task_id']}"
+        name = f"{group}/{sample}"
+        own_seed = derive_seed(seed, STAGE, name)
+        actions = write_script(task, encyclopedia, demonstrations, own_seed)
+        scripts[name] = [format_.render_action(action) for action in actions]
+        requests.append(TrajectoryRequest(name, task, group, sample, _TEMPERATURE, own_seed))
+    rollouts, _ = collect(
+        ScriptedEngine(scripts),
+        format_,
+        environment_factory(EnvironmentParameters.read(environment, "environment"), documents),
+        requests,
+        RolloutParameters.read(rollout, "rollout"),
+        progress.reporter(),
+    )
+    return rollouts

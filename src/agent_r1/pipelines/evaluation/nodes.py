@@ -1,0 +1,97 @@
+"""Evaluate a policy: let it attempt tasks that it is not trained on, and count."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import progress, schemas
+from agent_r1.chat import ChatParameters
+from agent_r1.engines.base import Engine
+from agent_r1.environments import EnvironmentParameters
+from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes
+from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
+from agent_r1.rewards import RewardParameters, rewards_table
+from agent_r1.rollout import RolloutParameters, group_requests, run_trajectories
+
+__all__ = ["EvaluationParameters", "evaluate_policy"]
+
+STAGE = "evaluate_policy"
+
+
+def evaluate_policy(
+    engine: Engine,
+    policy: Path,
+    tasks: pd.DataFrame,
+    documents: pd.DataFrame,
+    evaluation: EvaluationParameters | Mapping[str, Any],
+    rollout: RolloutParameters | Mapping[str, Any],
+    environment: EnvironmentParameters | Mapping[str, Any],
+    chat: ChatParameters | Mapping[str, Any],
+    reward: RewardParameters | Mapping[str, Any],
+    seed: int,
+    *,
+    iteration: str,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """Sampled attempts and a greedy one at each task of the chosen splits.
+
+    Args:
+        engine: generates; it is given the policy's weights.
+        policy: the folder of the policy that is evaluated.
+        tasks: the tasks table.
+        documents: the corpus that the environment's tools work on.
+        evaluation: its ``splits`` are evaluated; the driver says which.
+        rollout, environment, chat, reward: the parameter groups of these names.
+        seed: the experiment's.
+        iteration: whose policy it is: ``base``, ``iter_00000`` …
+
+    Returns:
+        ``evaluation``, ``evaluation_rollouts`` and ``evaluation_rewards``. Of a task's attempts
+        the last one is the greedy one (temperature 0), if there is any.
+
+    Raises:
+        ParameterError: a parameter cannot be used.
+        ValueError: a split has no tasks.
+    """
+    evaluation = EvaluationParameters.read(evaluation, "evaluation")
+    rollout = RolloutParameters.read(rollout, "rollout")
+    chosen = choose_tasks(schemas.conform(tasks, "tasks"), evaluation)
+    temperatures = [rollout.temperature] * evaluation.samples + [0.0] * evaluation.greedy
+    rollouts, _ = run_trajectories(
+        engine,
+        policy,
+        group_requests(chosen, iteration, temperatures, seed, STAGE),
+        documents,
+        rollout,
+        EnvironmentParameters.read(environment, "environment"),
+        ChatParameters.read(chat, "chat"),
+        progress.reporter(),
+    )
+    rewards = rewards_table(rollouts, chosen, RewardParameters.read(reward, "reward"))
+    attempts = outcomes(rollouts, rewards, chosen, greedy_from=evaluation.samples)
+    return aggregate(attempts), rollouts, rewards
+
+
+def choose_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd.DataFrame:
+    """The tasks of each split that are evaluated: families in turn, in table order.
+
+    No draw is involved, so that every policy of every experiment is asked the same.
+
+    Raises:
+        ValueError: a split has no tasks.
+    """
+    chosen = []
+    for split in evaluation.splits:
+        of_split = tasks[tasks["split"] == split]
+        if of_split.empty:
+            raise ValueError(
+                f"evaluation.splits names '{split}', but no task is in it; there are: "
+                f"{', '.join(sorted(set(tasks['split'])))}"
+            )
+        rank = of_split.groupby("family").cumcount()
+        in_turn = of_split.assign(rank=rank).sort_values(["rank", "family"], kind="stable")
+        chosen.append(in_turn.drop(columns="rank").head(evaluation.limit(split)))
+    return pd.concat(chosen, ignore_index=True)

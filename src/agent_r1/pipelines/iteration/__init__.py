@@ -1,0 +1,1 @@
+"""One iteration of reinforcement learning: the stages, wired together."""

@@ -1,0 +1,27 @@
+"""Source packages → the tables in `data/01_raw/knowledge_base`."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from agent_r1.pipelines.knowledge_base.nodes import (
+    build_cities,
+    build_countries,
+    build_elements,
+)
+
+
+def create_pipeline() -> Pipeline:
+    """Rebuilds the knowledge base; not part of an experiment."""
+    return Pipeline(
+        [
+            Node(build_countries, None, "countries", name="build_countries"),
+            Node(
+                build_cities,
+                ["countries", "params:knowledge_base"],
+                "cities",
+                name="build_cities",
+            ),
+            Node(build_elements, None, "elements", name="build_elements"),
+        ]
+    )

@@ -1,0 +1,37 @@
+"""Node: the trainer's own log-probs of what the sampler wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.training.logprobs import LogprobParameters, logprobs_table
+from agent_r1.training.policy import ModelParameters, use_threads
+
+
+def compute_logprobs(
+    rollouts: pd.DataFrame,
+    policy: Path,
+    reference: Path,
+    critic: Path,
+    parameters: LogprobParameters | Mapping[str, Any],
+    model: ModelParameters | Mapping[str, Any],
+) -> pd.DataFrame:
+    """The ``logprobs`` table: a row per row of ``rollouts``, in its order.
+
+    ``values`` and ``bootstrap_value`` are null: no objective has a critic yet, and ``critic`` is
+    the empty checkpoint.
+    """
+    model = ModelParameters.read(model, "model")
+    use_threads(model)
+    return logprobs_table(
+        schemas.conform(rollouts, "rollouts"),
+        policy,
+        reference,
+        LogprobParameters.read(parameters, "logprobs"),
+        model,
+    )

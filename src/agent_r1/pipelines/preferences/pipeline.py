@@ -1,0 +1,21 @@
+"""Rollouts and rewards → preference pairs."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from agent_r1.pipelines.preferences.nodes import build_preferences
+
+
+def create_pipeline() -> Pipeline:
+    """Pairs for preference objectives; empty for the others."""
+    return Pipeline(
+        [
+            Node(
+                build_preferences,
+                inputs=["rollouts", "rewards", "params:update"],
+                outputs="preferences",
+                name="build_preferences",
+            )
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Knowledge base → tasks and the corpus that answers them."""

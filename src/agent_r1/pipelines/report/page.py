@@ -1,0 +1,178 @@
+"""The report as one HTML page that needs no other file."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jinja2
+import pandas as pd
+import yaml
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from agent_r1.pipelines.report.exposure import Exposure
+from agent_r1.pipelines.report.figure import COLORS
+from agent_r1.pipelines.report.results import POLICIES, SPLITS, Results, number, whole_split
+from agent_r1.pipelines.report.template import TEMPLATE
+
+_SPLIT_TITLES = {
+    "in_domain": ("In-domain", "unseen questions about entities that are trained on"),
+    "held_out": ("Held out", "entities that no training question is about"),
+    "ood": ("Out of distribution", "kinds of question that are never trained on"),
+}
+
+_COLUMNS = (
+    ("exact_match", "Exact match", "mean of the samples at the rollout temperature"),
+    ("greedy_exact_match", "Greedy", "exact match of one greedy attempt"),
+    ("f1", "F1", "token overlap with the answer, mean of the samples"),
+    ("mean_return", "Return", "reward per trajectory, mean of the samples"),
+    ("mean_steps", "Steps", "per trajectory"),
+    ("tool_error_rate", "Tool errors", "failed calls / calls"),
+)
+
+
+def render_page(
+    results: Results, exposure: Sequence[Exposure], figure: Figure, parameters: Mapping[str, Any]
+) -> str:
+    """The page.
+
+    Args:
+        results: what was measured.
+        exposure: per family of the held-out split.
+        figure: the learning curves; embedded as SVG.
+        parameters: all parameters of the run.
+    """
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+    )
+    environment.filters |= {
+        "score": _score,
+        "family": _family,
+        "duration": _duration,
+        "signed": _signed,
+    }
+    return environment.from_string(TEMPLATE).render(
+        results=results,
+        colors=COLORS,
+        policies={key: name for key, name in POLICIES.items() if key in results.evaluations},
+        columns=_COLUMNS,
+        headline=_headline(results),
+        splits=[_split(results, split) for split in SPLITS if _evaluated(results, split)],
+        families=_held_out_families(results, exposure),
+        other_families=[_other_families(results, split) for split in ("in_domain", "ood")],
+        curves=_curve_rows(results),
+        figure=_svg(figure),
+        parameters=parameters,
+        settings=yaml.safe_dump(_plain(parameters), sort_keys=False, allow_unicode=True),
+    )
+
+
+def _headline(results: Results) -> dict[str, float | None]:
+    """Exact match on held-out entities, by policy."""
+    return {policy: _value(results, policy, "held_out", "exact_match") for policy in POLICIES}
+
+
+def _evaluated(results: Results, split: str) -> bool:
+    return any(whole_split(table, split) is not None for table in results.evaluations.values())
+
+
+def _split(results: Results, split: str) -> dict[str, Any]:
+    rows = {p: whole_split(table, split) for p, table in results.evaluations.items()}
+    title, subtitle = _SPLIT_TITLES[split]
+    return {
+        "title": title,
+        "subtitle": subtitle,
+        "n": max(int(row["n"]) for row in rows.values() if row is not None),
+        "rows": {
+            policy: {key: number(row[key]) for key, _, _ in _COLUMNS}
+            for policy, row in rows.items()
+            if row is not None
+        },
+    }
+
+
+def _family_scores(results: Results, split: str) -> dict[str, dict[str, float | None]]:
+    """Family → policy → exact match."""
+    scores: dict[str, dict[str, float | None]] = {}
+    for policy, table in results.evaluations.items():
+        for row in _family_rows(table, split):
+            scores.setdefault(row["family"], {})[policy] = number(row["exact_match"])
+    return scores
+
+
+def _family_rows(table: pd.DataFrame, split: str) -> list[dict[str, Any]]:
+    return table[(table["split"] == split) & table["family"].notna()].to_dict("records")
+
+
+def _held_out_families(results: Results, exposure: Sequence[Exposure]) -> list[dict[str, Any]]:
+    scores = _family_scores(results, "held_out")
+    return [{"exposure": row, "scores": scores.get(row.family, {})} for row in exposure]
+
+
+def _other_families(results: Results, split: str) -> dict[str, Any]:
+    scores = _family_scores(results, split)
+    counts = {
+        row["family"]: int(row["n"])
+        for table in results.evaluations.values()
+        for row in _family_rows(table, split)
+    }
+    rows = [{"family": name, "n": counts[name], "scores": scores[name]} for name in sorted(scores)]
+    return {"title": _SPLIT_TITLES[split][0], "rows": rows}
+
+
+def _value(results: Results, policy: str, split: str, metric: str) -> float | None:
+    table = results.evaluations.get(policy)
+    row = None if table is None else whole_split(table, split)
+    return None if row is None else number(row[metric])
+
+
+def _curve_rows(results: Results) -> list[dict[str, Any]]:
+    return [
+        {"iteration": iteration} | {name: number(value) for name, value in row.items()}
+        for iteration, row in results.curves.iterrows()
+    ]
+
+
+def _svg(figure: Figure) -> str:
+    """The figure without the XML preamble; the same bytes for the same curves."""
+    buffer = io.StringIO()
+    with rc_context({"svg.hashsalt": "agent-r1", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    svg = buffer.getvalue()
+    tag = svg[svg.index("<svg") :]  # without a size of its own it fills the page's width
+    return re.sub(r' (?:height|width)="[\d.]+pt"', "", tag, count=2)
+
+
+def _plain(value: Any) -> Any:
+    """Parameters as YAML has them."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value
+
+
+def _score(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"  # noqa: RUF001
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")  # noqa: RUF001
+
+
+def _family(name: str) -> str:
+    """``city.country.calling_code`` → ``city → country → calling code``."""
+    return " → ".join(part.replace("_", " ") for part in name.split("."))
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes:02d} min"
+    return f"{minutes} min {rest:02d} s" if minutes else f"{seconds:.1f} s"

@@ -1,0 +1,29 @@
+"""Node: the reward of each step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.rewards.composition import RewardParameters, rewards_table
+
+
+def score_rewards(
+    rollouts: pd.DataFrame,
+    tasks: pd.DataFrame,
+    parameters: RewardParameters | Mapping[str, Any],
+) -> pd.DataFrame:
+    """The ``rewards`` table: a row per row of ``rollouts``, in its order.
+
+    Raises:
+        ParameterError: an unknown term or parameter.
+        SchemaError: a task is missing, or a reward is not a finite number.
+    """
+    return rewards_table(
+        schemas.conform(rollouts, "rollouts"),
+        schemas.conform(tasks, "tasks"),
+        RewardParameters.read(parameters, "reward"),
+    )

@@ -1,0 +1,21 @@
+"""Rollouts → rewards."""
+
+from __future__ import annotations
+
+from kedro.pipeline import Node, Pipeline
+
+from agent_r1.pipelines.reward.nodes import score_rewards
+
+
+def create_pipeline() -> Pipeline:
+    """A reward per step, and what it is made of."""
+    return Pipeline(
+        [
+            Node(
+                score_rewards,
+                inputs=["rollouts", "tasks", "params:reward"],
+                outputs="rewards",
+                name="score_rewards",
+            )
+        ]
+    )

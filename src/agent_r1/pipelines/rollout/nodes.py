@@ -1,0 +1,68 @@
+"""Generate an iteration's rollouts: groups of trajectories of the current policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import progress, schemas
+from agent_r1.chat import ChatParameters
+from agent_r1.engines.base import Engine
+from agent_r1.environments import EnvironmentParameters
+from agent_r1.rollout import RolloutParameters, group_requests, run_trajectories, select_tasks
+
+STAGE = "generate_rollouts"
+
+
+def generate_rollouts(
+    engine: Engine,
+    policy: Path,
+    tasks: pd.DataFrame,
+    documents: pd.DataFrame,
+    memory: Any,
+    rollout: RolloutParameters | Mapping[str, Any],
+    environment: EnvironmentParameters | Mapping[str, Any],
+    chat: ChatParameters | Mapping[str, Any],
+    seed: int,
+    *,
+    iteration: str,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """``rollout.group_size`` trajectories for each of the iteration's training tasks.
+
+    Args:
+        engine: generates; it is given the policy's weights.
+        policy: the folder of the policy that acts.
+        tasks: the tasks table; those of the split ``train`` are attempted.
+        documents: the corpus that the environment's tools work on.
+        memory: reserved, and empty.
+        rollout, environment, chat: the parameter groups of these names.
+        seed: the experiment's.
+        iteration: such as ``iter_00003``; counts from ``iter_00001``.
+
+    Returns:
+        ``rollouts`` and ``rollout_timings``.
+
+    Raises:
+        ParameterError: a parameter cannot be used, or there are too few training tasks.
+    """
+    rollout = RolloutParameters.read(rollout, "rollout")
+    chosen = select_tasks(
+        schemas.conform(tasks, "tasks"),
+        rollout.tasks_per_iteration,
+        position=int(iteration.rpartition("_")[2]) - 1,
+        seed=seed,
+    )
+    temperatures = [rollout.temperature] * rollout.group_size
+    return run_trajectories(
+        engine,
+        policy,
+        group_requests(chosen, iteration, temperatures, seed, STAGE),
+        documents,
+        rollout,
+        EnvironmentParameters.read(environment, "environment"),
+        ChatParameters.read(chat, "chat"),
+        progress.reporter(),
+    )

@@ -1,0 +1,1 @@
+"""The base policy, and its supervised warm start."""

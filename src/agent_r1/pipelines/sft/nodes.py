@@ -1,0 +1,58 @@
+"""Nodes of the warm start: the base policy, and supervised fine-tuning on demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.training import sft as training
+from agent_r1.training.optimizer import write_empty
+from agent_r1.training.policy import (
+    ModelParameters,
+    copy_checkpoint,
+    import_model,
+    stage,
+    use_threads,
+)
+from agent_r1.training.sft import SftParameters
+
+
+def import_policy(model: ModelParameters | Mapping[str, Any]) -> Path:
+    """The base policy: what belongs to it of ``model.path``, in a staged folder.
+
+    Raises:
+        ModelFolderError: the folder is missing, has no tokenizer, or holds pickled weights.
+    """
+    model = ModelParameters.read(model, "model")
+    return import_model(model.path, stage("base_policy"))
+
+
+def train_sft(
+    base_policy: Path,
+    demonstrations: pd.DataFrame,
+    sft: SftParameters | Mapping[str, Any],
+    model: ModelParameters | Mapping[str, Any],
+    seed: int,
+) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
+    """The policy that RL starts from, and the empty states of what RL may use.
+
+    Returns:
+        ``policy`` (the base unchanged if ``sft.enabled`` is false), ``critic`` and
+        ``trainer_state`` (empty checkpoints), ``controllers`` (none yet), ``update_metrics``.
+    """
+    sft, model = SftParameters.read(sft, "sft"), ModelParameters.read(model, "model")
+    use_threads(model)
+    policy = stage("policy")
+    if sft.enabled:
+        demonstrations = schemas.conform(demonstrations, "rollouts")
+        metrics = training.train_sft(base_policy, demonstrations, sft, model, seed, policy)
+    else:
+        copy_checkpoint(base_policy, policy)
+        metrics = schemas.empty("metrics")
+    critic = write_empty(stage("critic"), "no critic")
+    trainer_state = write_empty(stage("trainer_state"), "no optimizer step was taken")
+    return policy, critic, trainer_state, {}, metrics

@@ -1,0 +1,68 @@
+"""Node: the update of the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.seeding import derive_seed
+from agent_r1.training import update as training
+from agent_r1.training.policy import ModelParameters, copy_checkpoint, stage, use_threads
+from agent_r1.training.update import UpdateParameters
+from agent_r1.training.update_batch import prepare
+
+
+def update_policy(
+    policy: Path,
+    reference: Path,
+    critic: Path,
+    trainer_state: Path,
+    controllers: Mapping[str, Any],
+    rollouts: pd.DataFrame,
+    logprobs: pd.DataFrame,
+    advantages: pd.DataFrame,
+    preferences: pd.DataFrame,
+    parameters: UpdateParameters | Mapping[str, Any],
+    model: ModelParameters | Mapping[str, Any],
+    seed: int,
+    *,
+    iteration: str,
+) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
+    """The policy of this iteration from that of the last one.
+
+    The reference enters by its log-probs (table ``logprobs``); ``reference`` itself and
+    ``preferences`` are for objectives that score what was not sampled in this iteration.
+
+    Returns:
+        ``policy``, ``critic`` (unchanged), ``trainer_state``, ``controllers`` (unchanged),
+        ``update_metrics``.
+
+    Raises:
+        SchemaError: the tables do not fit together, before any work.
+    """
+    parameters = UpdateParameters.read(parameters, "update")
+    model = ModelParameters.read(model, "model")
+    use_threads(model)
+    batch = prepare(
+        schemas.conform(rollouts, "rollouts"),
+        schemas.conform(logprobs, "logprobs"),
+        schemas.conform(advantages, "advantages"),
+        needs_reference=parameters.kl_coef > 0,
+    )
+    new_policy, new_state = stage("policy"), stage("trainer_state")
+    metrics = training.update_policy(
+        policy,
+        trainer_state,
+        batch,
+        parameters,
+        model,
+        derive_seed(seed, iteration, "update_policy"),
+        new_policy,
+        new_state,
+    )
+    new_critic = copy_checkpoint(critic, stage("critic"))
+    return new_policy, new_critic, new_state, dict(controllers), metrics

@@ -1,0 +1,197 @@
+"""What a run is doing right now: a live display on a terminal, plain lines elsewhere.
+
+Nodes report through `reporter()`, which does nothing unless a display is shown, so a node can be
+called from a notebook or a test. Library code takes a callback and does not know this module.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.text import Text
+
+
+class Reporter(Protocol):
+    """What a node that generates calls now and then."""
+
+    def __call__(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
+        """
+        Args:
+            done: trajectories that ended.
+            total: trajectories that will be run.
+            tokens: tokens sampled so far.
+            reward: mean reward of the ended ones; None if it is not known yet.
+        """
+        ...
+
+
+class Display:
+    """Follows a run; this one shows nothing."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        return None
+
+    def experiment(self, name: str, iterations: int, done: int) -> None:
+        """An experiment starts: how many iterations it has, and how many are there already."""
+
+    def node_started(self, name: str) -> None:
+        """A node starts; its full name."""
+
+    def rollouts(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
+        """Trajectories of the current node; see `Reporter`."""
+
+    def stage_ended(self, name: str, seconds: float, metrics: Mapping[str, float]) -> None:
+        """A pipeline ended, such as ``iter_00003``, with the numbers worth showing."""
+
+    def say(self, text: str) -> None:
+        """Something that the user should read."""
+
+
+class LineDisplay(Display):
+    """A line per stage, for logs and pipes."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(highlight=False)
+        self._iterations = 0
+        self._done = 0
+        self._timed: list[float] = []
+
+    def experiment(self, name: str, iterations: int, done: int) -> None:
+        self._iterations, self._done = iterations, done
+        self.say(f"experiment '{name}': {iterations} iterations, {done} done")
+
+    def stage_ended(self, name: str, seconds: float, metrics: Mapping[str, float]) -> None:
+        if is_iteration(name):
+            self._done += 1
+            self._timed.append(seconds)
+        eta = self._eta()
+        left = f"  ETA {_clock(eta)}" if eta else ""
+        self.say(f"{name:<16} {seconds:6.1f} s  {_format(metrics)}{left}".rstrip())
+
+    def say(self, text: str) -> None:
+        self.console.print(text, markup=False, soft_wrap=True)
+
+    def _eta(self) -> float | None:
+        """Seconds that the remaining iterations will take, by the mean of the last few."""
+        if not self._timed:
+            return None
+        recent = self._timed[-5:]
+        return max(0, self._iterations - self._done) * sum(recent) / len(recent)
+
+
+class LiveDisplay(LineDisplay):
+    """The lines of the stages that ended, and below them what runs now."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        super().__init__(console)
+        self._stage = Text("")
+        self._bars = Progress(
+            TextColumn("{task.description:<12}"),
+            BarColumn(bar_width=32),
+            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[note]}"),
+            console=self.console,
+        )
+        self._iteration_bar = self._bars.add_task("iterations", total=0, note="", visible=False)
+        self._rollout_bar = self._bars.add_task("rollouts", total=0, note="", visible=False)
+        self._live = Live(
+            Group(self._stage, self._bars), console=self.console, refresh_per_second=4,
+            transient=True, redirect_stdout=False, redirect_stderr=False,
+        )  # fmt: skip
+        self._generating_since = 0.0
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._live.stop()
+
+    def experiment(self, name: str, iterations: int, done: int) -> None:
+        super().experiment(name, iterations, done)
+        self._bars.update(
+            self._iteration_bar, total=iterations, completed=done, visible=iterations > 0
+        )
+
+    def node_started(self, name: str) -> None:
+        self._stage.plain = f"▸ {name.replace('.', ' · ')}"
+        self._generating_since = time.monotonic()
+        self._bars.update(self._rollout_bar, visible=False)
+
+    def rollouts(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
+        seconds = max(time.monotonic() - self._generating_since, 1e-3)
+        note = f"{tokens / seconds:,.0f} tok/s"
+        if reward is not None:
+            note += f"  reward {reward:.3f}"
+        self._bars.update(self._rollout_bar, completed=done, total=total, note=note, visible=True)
+
+    def stage_ended(self, name: str, seconds: float, metrics: Mapping[str, float]) -> None:
+        super().stage_ended(name, seconds, metrics)
+        eta = self._eta()
+        note = f"ETA {_clock(eta)}" if eta else ""
+        self._bars.update(self._iteration_bar, completed=self._done, note=note)
+        self._bars.update(self._rollout_bar, visible=False)
+        self._stage.plain = ""
+
+
+_current: Display = Display()
+
+
+def current() -> Display:
+    """The display that is shown; one that shows nothing if none is."""
+    return _current
+
+
+def reporter() -> Reporter:
+    """What a node passes down as its progress callback."""
+    return _current.rollouts
+
+
+@contextmanager
+def shown(display: Display | None = None) -> Iterator[Display]:
+    """Show a display while the block runs: by default a live one on a terminal, else lines."""
+    global _current
+    before = _current
+    if display is None:
+        display = LiveDisplay() if sys.stdout.isatty() else LineDisplay()
+    with display:
+        _current = display
+        try:
+            yield display
+        finally:
+            _current = before
+
+
+def is_iteration(stage: str) -> bool:
+    """Whether the stage is an iteration of RL; ``iter_00000`` is SFT."""
+    return stage.startswith("iter_") and stage != "iter_00000"
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02d}"
+
+
+def _format(metrics: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {value:.3f}" for name, value in metrics.items())

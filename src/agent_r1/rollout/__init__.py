@@ -1,0 +1,29 @@
+"""Rollouts: a policy acts in environments, and every token of it is recorded.
+
+1. `Trajectory` is a small state machine — context → action → environment → context … — that knows
+   tokens, limits and rows, and neither models nor text.
+2. `collect` drives thousands of them on one event loop: the engine samples, the chat format reads
+   and writes turns, the environment executes.
+3. The `Turnstile` of the deterministic mode lets no trajectory generate before all have arrived:
+   batches, and with them the bytes of the tables, do not depend on how long tools take.
+4. `run_trajectories` is the door for stages: policy folder, tables and parameters in, tables out.
+"""
+
+from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
+from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.requests import group_requests, select_tasks
+from agent_r1.rollout.run import environment_factory, run_trajectories
+from agent_r1.rollout.trajectory import Trajectory, TrajectoryRequest
+
+__all__ = [
+    "RolloutParameters",
+    "StaleWeightsError",
+    "Trajectory",
+    "TrajectoryRequest",
+    "collect",
+    "collect_async",
+    "environment_factory",
+    "group_requests",
+    "run_trajectories",
+    "select_tasks",
+]

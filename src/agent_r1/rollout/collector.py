@@ -1,0 +1,293 @@
+"""The event loop: every live trajectory is a task of it, and the engine serves them together.
+
+1. Trajectories start in cohorts: the environments reset, and a prompt that several members of a
+   group share is computed once and forked.
+2. Each then goes round: sample an action, read it, execute it, append what came back.
+3. Deterministic mode: a cohort is a fixed wave of ``concurrency`` trajectories, and a turnstile
+   stands before every generation. Otherwise a cohort is a group, and the next one starts as soon
+   as there is room.
+
+A fault of an environment or a tool is data in the tables. A fault of the engine or of this program
+ends the collection: everything is cancelled, and the first error is raised as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+import pandas as pd
+
+from agent_r1.chat import ChatFormat, observation_text
+from agent_r1.engines.base import Engine, Sampling
+from agent_r1.environments import BaseEnv, start, transition
+from agent_r1.mdp import Action, EnvironmentFailure
+from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.table import build_tables
+from agent_r1.rollout.trajectory import Phase, Trajectory, TrajectoryRequest
+from agent_r1.rollout.turnstile import Room, Turnstile
+
+T = TypeVar("T")
+
+MakeEnvironment = Callable[[Mapping[str, Any]], BaseEnv]
+"""A row of the tasks table → a new episode of it."""
+
+
+class OnProgress(Protocol):
+    """Told now and then how far the collection is."""
+
+    def __call__(self, done: int, total: int, tokens: int) -> None:
+        """Ended trajectories, all trajectories, tokens sampled so far."""
+        ...
+
+
+class StaleWeightsError(RuntimeError):
+    """The engine does not hold the weights that the rollouts are said to come from."""
+
+
+def collect(
+    engine: Engine,
+    chat: ChatFormat,
+    make_environment: MakeEnvironment,
+    requests: Sequence[TrajectoryRequest],
+    parameters: RolloutParameters,
+    on_progress: OnProgress | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """`collect_async` from code that is not async, also inside of a notebook's running loop."""
+
+    def run() -> None:
+        try:
+            work = collect_async(engine, chat, make_environment, requests, parameters, on_progress)
+            outcome.append(asyncio.run(work))
+        except BaseException as error:  # handed to the caller, who raises it
+            failure.append(error)
+
+    outcome: list[tuple[pd.DataFrame, pd.DataFrame]] = []
+    failure: list[BaseException] = []
+    if _loop_is_running():
+        thread = threading.Thread(target=run, name="rollout")
+        thread.start()
+        thread.join()
+    else:
+        run()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def collect_async(
+    engine: Engine,
+    chat: ChatFormat,
+    make_environment: MakeEnvironment,
+    requests: Sequence[TrajectoryRequest],
+    parameters: RolloutParameters,
+    on_progress: OnProgress | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Run all trajectories to their ends with the weights that the engine holds.
+
+    Args:
+        engine: with the policy's weights loaded; its ``weight_version`` becomes
+            ``policy_version``.
+        chat: how turns are written and read.
+        make_environment: a new episode of a task; may raise `EnvironmentFailure`.
+        requests: trajectory ids must be distinct.
+        parameters: limits, sampling, order.
+        on_progress: called after every action, on the event loop.
+
+    Returns:
+        the tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id, step_index).
+
+    Raises:
+        ValueError: two requests have the same trajectory id.
+        StaleWeightsError: the engine's weights changed meanwhile.
+    """
+    names = [request.trajectory_id for request in requests]
+    if len(set(names)) < len(names):
+        twice = next(name for name in sorted(names) if names.count(name) > 1)
+        raise ValueError(f"trajectory id '{twice}' is requested more than once")
+    collection = _Collection(engine, chat, make_environment, parameters, on_progress, len(requests))
+    return build_tables(await collection.run(requests))
+
+
+class _Collection:
+    def __init__(
+        self,
+        engine: Engine,
+        chat: ChatFormat,
+        make_environment: MakeEnvironment,
+        parameters: RolloutParameters,
+        on_progress: OnProgress | None,
+        total: int,
+    ) -> None:
+        self._engine = engine
+        self._chat = chat
+        self._make_environment = make_environment
+        self._parameters = parameters
+        self._version = engine.weight_version
+        self._on_progress = on_progress
+        self._total = total
+        self._done = 0
+        self._tokens = 0
+
+    async def run(self, requests: Sequence[TrajectoryRequest]) -> list[Trajectory]:
+        trajectories = [
+            Trajectory(request, self._parameters, self._version)
+            for request in sorted(requests, key=lambda request: request.trajectory_id)
+        ]
+        size = self._parameters.concurrency
+        if self._parameters.deterministic:
+            for first in range(0, len(trajectories), size):
+                await self._play_cohort(trajectories[first : first + size])
+        else:
+            room = Room(size)
+            await _all(self._play_when_free(group, room) for group in _groups(trajectories, size))
+        return trajectories
+
+    async def _play_when_free(self, group: Sequence[Trajectory], room: Room) -> None:
+        await room.enter(len(group))
+        await self._play_cohort(group, room)
+
+    async def _play_cohort(self, cohort: Sequence[Trajectory], room: Room | None = None) -> None:
+        environments = await _all(self._start(trajectory) for trajectory in cohort)
+        live = [
+            (trajectory, environment)
+            for trajectory, environment in zip(cohort, environments, strict=True)
+            if environment is not None and trajectory.phase is Phase.ACTION
+        ]
+        await _all(
+            self._share_prompt(members)
+            for members in _same_prompts([trajectory for trajectory, _ in live])
+        )
+        if room is not None:
+            room.leave(len(cohort) - len(live))
+        turnstile = Turnstile(len(live)) if self._parameters.deterministic else None
+        self._report(ended=len(cohort) - len(live))
+        await _all(self._play(*pair, turnstile, room) for pair in live)
+
+    async def _start(self, trajectory: Trajectory) -> BaseEnv | None:
+        try:
+            environment = self._make_environment(trajectory.request.task)
+            observation = await start(environment)
+        except EnvironmentFailure as failure:
+            trajectory.fail(str(failure))
+            return None
+        prompt = self._chat.prompt_ids(observation, environment.tools)
+        trajectory.begin(prompt, environment.state_key())
+        return environment
+
+    async def _share_prompt(self, members: Sequence[Trajectory]) -> None:
+        """Compute the members' prompt once. Alone, a member's first generation does it."""
+        if len(members) < 2:
+            return
+        shared = f"{members[0].id}#prompt"
+        sampling = Sampling(max_tokens=0, stop_token_ids=(), seed=0)
+        try:
+            await self._engine.generate(shared, members[0].pending, sampling)
+            self._engine.fork(shared, [member.id for member in members])
+        finally:
+            self._engine.close(shared)
+        for member in members:
+            member.pending = []
+
+    async def _play(
+        self,
+        trajectory: Trajectory,
+        environment: BaseEnv,
+        turnstile: Turnstile | None,
+        room: Room | None,
+    ) -> None:
+        try:
+            while trajectory.phase is not Phase.ENDED:
+                if turnstile is not None:
+                    await turnstile.arrive(trajectory.id)
+                action = await self._sample(trajectory)
+                if trajectory.phase is Phase.ENVIRONMENT:
+                    await self._execute(trajectory, environment, action)
+                self._report(
+                    ended=int(trajectory.phase is Phase.ENDED),
+                    tokens=trajectory.rows[-1]["completion_tokens"],
+                )
+        finally:
+            self._engine.close(trajectory.id)
+            if turnstile is not None:
+                turnstile.leave()
+            if room is not None:
+                room.leave(1)
+
+    async def _sample(self, trajectory: Trajectory) -> Action:
+        if self._engine.weight_version != self._version:
+            raise StaleWeightsError(
+                f"rollouts of policy '{self._version}' were under way when the engine was given "
+                f"'{self._engine.weight_version}'"
+            )
+        started_at = datetime.now(UTC)
+        generation = await self._engine.generate(
+            trajectory.id, trajectory.pending, trajectory.sampling(self._chat.stop_token_ids)
+        )
+        action = self._chat.parse(generation.token_ids, generation.finish_reason)
+        trajectory.act(generation, action, started_at)
+        return action
+
+    async def _execute(self, trajectory: Trajectory, environment: BaseEnv, action: Action) -> None:
+        began = time.perf_counter()
+        outcome = await transition(environment, action)
+        tool_ms = (time.perf_counter() - began) * 1e3
+        told = outcome.observation
+        sampled = trajectory.rows[-1]["action_token_ids"]
+        trajectory.observe(
+            outcome,
+            observation=None if told is None else observation_text(told),
+            appended_ids=[] if told is None else self._chat.observation_ids(told, sampled),
+            state_key=environment.state_key(),
+            tool_ms=tool_ms,
+        )
+
+    def _report(self, ended: int, tokens: int = 0) -> None:
+        self._done += ended
+        self._tokens += tokens
+        if self._on_progress is not None:
+            self._on_progress(self._done, self._total, self._tokens)
+
+
+def _groups(trajectories: Iterable[Trajectory], size: int) -> list[list[Trajectory]]:
+    """Trajectories by group, in parts of at most ``size``."""
+    groups: dict[str, list[Trajectory]] = {}
+    for trajectory in trajectories:
+        groups.setdefault(trajectory.request.group_id, []).append(trajectory)
+    return [
+        members[first : first + size]
+        for members in groups.values()
+        for first in range(0, len(members), size)
+    ]
+
+
+def _same_prompts(trajectories: Iterable[Trajectory]) -> list[list[Trajectory]]:
+    """Members of a group whose prompts are equal, token for token."""
+    prompts: dict[tuple[str, tuple[int, ...]], list[Trajectory]] = {}
+    for trajectory in trajectories:
+        key = (trajectory.request.group_id, tuple(trajectory.pending))
+        prompts.setdefault(key, []).append(trajectory)
+    return list(prompts.values())
+
+
+async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results in order. The first error cancels the rest and is raised as it is."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,42 @@
+"""The parameter group ``rollout``."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from agent_r1.parameters import Parameters
+
+
+class RolloutParameters(Parameters):
+    """``rollout`` in ``conf/``: how trajectories are generated."""
+
+    tasks_per_iteration: int = Field(32, ge=1)
+    """Training tasks of one iteration; each epoch goes through all in another order."""
+    group_size: int = Field(8, ge=1)
+    """Trajectories per task, compared with each other by the group estimators."""
+    temperature: float = Field(1.0, ge=0)
+    """T of the softmax; 0 is greedy."""
+    top_p: float = Field(1.0, gt=0, le=1)
+    """Sample from the most probable tokens that hold this mass; 1 keeps all. What is left out
+    keeps its log-prob, so importance ratios stay unbiased only at 1."""
+    top_k: int = Field(0, ge=0)
+    """Sample from this many most probable tokens; 0 keeps all."""
+    min_p: float = Field(0.0, ge=0, le=1)
+    """Sample from tokens at least this probable relative to the most probable; 0 keeps all."""
+    max_steps: int = Field(6, ge=1)
+    """Actions of a trajectory; then it is truncated (``max_steps``)."""
+    max_tokens_per_step: int = Field(48, ge=1)
+    """Tokens of an action. A longer one is cut, not parsed, and ends the trajectory
+    (``token_budget``): a policy that runs on would do so at the next step too."""
+    max_context_tokens: int = Field(512, ge=2)
+    """Tokens of the whole stream, all actions and observations included."""
+    on_overflow: Literal["truncate"] = "truncate"
+    """What happens when the context is full: the trajectory is truncated
+    (``context_overflow``)."""
+    concurrency: int = Field(512, ge=1)
+    """Trajectories that run at the same time; more wait."""
+    deterministic: bool = True
+    """Same bytes from the same inputs, however long tools take: all live trajectories wait for
+    each other before each generation. False lets each go on as soon as it can."""

@@ -1,0 +1,65 @@
+"""Which tasks are attempted, how often, and with which seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout.trajectory import TrajectoryRequest
+from agent_r1.seeding import derive_seed
+
+
+def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> pd.DataFrame:
+    """The training tasks of one iteration: drawn without replacement, epoch after epoch.
+
+    Each epoch has an order of its own; what an epoch leaves over after its last whole batch is
+    left out. The choice depends on the arguments alone, so any iteration can be rerun by itself.
+
+    Args:
+        tasks: the tasks table.
+        count: tasks of an iteration.
+        position: iterations before this one.
+        seed: the experiment's.
+
+    Raises:
+        ParameterError: there are fewer training tasks than ``count``.
+    """
+    train = tasks[tasks["split"] == "train"].sort_values("task_id")
+    if len(train) < count:
+        raise ParameterError(
+            f"rollout.tasks_per_iteration is {count}, but there are only {len(train)} tasks in "
+            "the split 'train'"
+        )
+    epoch, batch = divmod(position, len(train) // count)
+    order = np.random.default_rng(derive_seed(seed, "task_order", epoch)).permutation(len(train))
+    return train.iloc[np.sort(order[batch * count : (batch + 1) * count])].reset_index(drop=True)
+
+
+def group_requests(
+    tasks: pd.DataFrame,
+    iteration: str,
+    temperatures: Sequence[float],
+    seed: int,
+    stage: str,
+) -> list[TrajectoryRequest]:
+    """A group of attempts for each task, one for each of ``temperatures``.
+
+    The seed of each attempt is derived from (seed, iteration, stage, trajectory id): no two of a
+    group, or of a run, are the same.
+    """
+    rows: list[Mapping[str, Any]] = schemas.to_arrow(tasks, "tasks", extra="drop").to_pylist()
+    requests = []
+    for task in rows:
+        group = f"{iteration}/{task['task_id']}"
+        for sample, temperature in enumerate(temperatures):
+            name = f"{group}/{sample}"
+            step_seed = derive_seed(seed, iteration, stage, name)
+            requests.append(
+                TrajectoryRequest(name, task, group, sample, float(temperature), step_seed)
+            )
+    return requests

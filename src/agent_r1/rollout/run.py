@@ -1,0 +1,105 @@
+"""The door for stages: a policy folder, tables and parameters in, tables out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1.chat import ChatParameters, load_tokenizer, make_format
+from agent_r1.engines.base import Engine
+from agent_r1.environments import (
+    BaseEnv,
+    EnvironmentParameters,
+    Resources,
+    check_environment,
+    make_environment,
+)
+from agent_r1.hashing import folder_sha256
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout.collector import (
+    MakeEnvironment,
+    OnProgress,
+    StaleWeightsError,
+    collect,
+)
+from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.trajectory import TrajectoryRequest
+
+
+def environment_factory(
+    parameters: EnvironmentParameters, documents: pd.DataFrame
+) -> MakeEnvironment:
+    """Makes the environment that each task names, over a corpus that all of them share.
+
+    ``parameters.options`` are for the environment ``parameters.name``; the tasks of others get the
+    defaults of those.
+
+    Raises:
+        ParameterError: the environment or one of its options is unknown.
+        SchemaError: ``documents`` does not fit its schema.
+    """
+    options = check_environment(parameters)
+    resources = Resources(documents)
+
+    def make(task: Mapping[str, Any]) -> BaseEnv:
+        own = options if task["environment"] == parameters.name else None
+        return make_environment(task["environment"], task, resources, own)
+
+    return make
+
+
+def run_trajectories(
+    engine: Engine,
+    policy: Path,
+    requests: Sequence[TrajectoryRequest],
+    documents: pd.DataFrame,
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    on_progress: OnProgress | None = None,
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Run trajectories of a policy: load it into the engine, and let it act.
+
+    Args:
+        engine: takes the policy's weights, unless it has them already.
+        policy: a Hugging Face folder with a tokenizer; its content's sha256 is its version.
+        requests: what is attempted; see `group_requests`.
+        documents: the corpus.
+        rollout, environment, chat: the parameter groups of these names.
+        on_progress: called with (ended trajectories, all trajectories, tokens sampled).
+
+    Returns:
+        the tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id, step_index).
+
+    Raises:
+        ParameterError: an environment, option or tokenizer that does not exist, or a context that
+            is longer than what the policy was built for.
+        StaleWeightsError: the engine did not take the policy.
+    """
+    make = environment_factory(environment, documents)
+    format_ = make_format(chat, load_tokenizer(policy))
+    _check_context(Path(policy), rollout)
+    version = folder_sha256(policy)
+    engine.load(Path(policy), version)
+    if engine.weight_version != version:
+        raise StaleWeightsError(
+            f"the engine holds '{engine.weight_version}' after loading policy '{version}'"
+        )
+    return collect(engine, format_, make, requests, rollout, on_progress)
+
+
+def _check_context(policy: Path, rollout: RolloutParameters) -> None:
+    """Now, and not when the first long trajectory gets there. A folder without a config has no
+    model, and is for an engine that needs none."""
+    file = policy / "config.json"
+    config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    positions = config.get("max_position_embeddings", rollout.max_context_tokens)
+    if rollout.max_context_tokens > positions:
+        raise ParameterError(
+            f"rollout.max_context_tokens is {rollout.max_context_tokens}, but the policy was built "
+            f"for {positions} positions (max_position_embeddings in its config.json)"
+        )

@@ -1,0 +1,276 @@
+"""A trajectory as a state machine that knows tokens and limits, not models and not text.
+
+    CONTEXT --begin--> ACTION --act--> ENVIRONMENT --observe--> ACTION …
+       |                  |                |
+       +---- fail --------+-- a limit -----+-- the end --> ENDED
+
+1. `begin` appends the prompt. A prompt that leaves no room for an action ends the trajectory with
+   one row without an action (`prompt_too_long`); so does an environment that fails to reset
+   (`infrastructure`, not scored).
+2. `act` appends a sampled action and opens a row. An action that was cut ends the trajectory: for
+   `token_budget` if it used all tokens of a step, for `context_overflow` if the context was full.
+3. `observe` completes the row with what the environment answered, and appends the observation to
+   the stream. A trajectory that may not act again ends truncated (`max_steps`,
+   `context_overflow`); what was appended is kept as ``final_token_ids``, as far as it fits.
+4. The stream only ever grows by appended ids, so each prompt starts with the one before it plus
+   the action that was sampled, token for token.
+
+Every trajectory ends exactly once, on its last row, either terminated or truncated.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from agent_r1.engines.base import Generation, Sampling
+from agent_r1.mdp import Action, ActionType, EndReason, Transition
+from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.seeding import derive_seed
+
+
+class Phase(StrEnum):
+    """What a trajectory waits for."""
+
+    CONTEXT = "context"
+    ACTION = "action"
+    ENVIRONMENT = "environment"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryRequest:
+    """One attempt at a task."""
+
+    trajectory_id: str
+    """``{iteration}/{task_id}/{sample_index}``; also the name of the engine's session."""
+    task: Mapping[str, Any]
+    """A row of the tasks table."""
+    group_id: str
+    """Attempts that are compared with each other; equal prompts of a group are computed once."""
+    sample_index: int
+    temperature: float
+    """0 is greedy."""
+    seed: int
+    """Each step's sampling seed is derived from it."""
+
+
+class Trajectory:
+    """The tokens and the rows of one attempt."""
+
+    def __init__(
+        self, request: TrajectoryRequest, parameters: RolloutParameters, policy_version: str
+    ) -> None:
+        self.request = request
+        self.phase = Phase.CONTEXT
+        self.stream: list[int] = []
+        """All tokens so far."""
+        self.pending: list[int] = []
+        """The end of the stream that the engine does not know yet."""
+        self.rows: list[dict[str, Any]] = []
+        """Rows of the rollouts table; the last one is open while the environment acts."""
+        self.timings: list[dict[str, Any]] = []
+        """Rows of the timings table."""
+        self._parameters = parameters
+        self._version = policy_version
+        self._context: list[int] = []
+        self._prefix = 0
+        self._state_key = ""
+
+    @property
+    def id(self) -> str:
+        """The trajectory's id."""
+        return self.request.trajectory_id
+
+    # --- context -----------------------------------------------------------------------------
+
+    def begin(self, prompt_ids: Sequence[int], state_key: str) -> None:
+        """Append the prompt; ``state_key`` names the state that it describes."""
+        self._require(Phase.CONTEXT)
+        self._state_key = state_key
+        limit = self._parameters.max_context_tokens
+        if len(prompt_ids) >= limit:
+            info = {"prompt_tokens": len(prompt_ids), "max_context_tokens": limit}
+            self._end_without_action(EndReason.PROMPT_TOO_LONG, 0.0, info)
+            return
+        self._prefix = len(prompt_ids)
+        self._append(prompt_ids)
+        self.phase = Phase.ACTION
+
+    def fail(self, failure: str) -> None:
+        """The environment could not start; ``failure`` says why."""
+        self._require(Phase.CONTEXT)
+        self._end_without_action(EndReason.INFRASTRUCTURE, None, {"failure": failure})
+
+    def _append(self, token_ids: Sequence[int]) -> None:
+        self.stream.extend(token_ids)
+        self.pending.extend(token_ids)
+        self._context.extend(token_ids)
+
+    def _end_without_action(
+        self, reason: EndReason, reward: float | None, info: Mapping[str, Any]
+    ) -> None:
+        """One row that says why there was no action: a missing row would be read as another's."""
+        self._open_row(_NO_GENERATION, Action(ActionType.NONE, ""), datetime.now(UTC))
+        self.rows[-1] |= {"finish_reason": None, "env_reward": reward, "info": _json(info)}
+        self._end(reason, terminated=False)
+
+    # --- action ------------------------------------------------------------------------------
+
+    def sampling(self, stop_token_ids: Sequence[int]) -> Sampling:
+        """How the next action is sampled: its budget is what the step and the context allow."""
+        self._require(Phase.ACTION)
+        parameters = self._parameters
+        room = parameters.max_context_tokens - len(self.stream)
+        return Sampling(
+            max_tokens=min(parameters.max_tokens_per_step, room),
+            stop_token_ids=tuple(stop_token_ids),
+            seed=self._seed(),
+            temperature=self.request.temperature,
+            top_p=parameters.top_p,
+            top_k=parameters.top_k,
+            min_p=parameters.min_p,
+        )
+
+    def _seed(self) -> int:
+        return derive_seed(self.request.seed, len(self.rows))
+
+    def act(self, generation: Generation, action: Action, started_at: datetime) -> None:
+        """Append the sampled action; ``action`` is what it was read as."""
+        self._require(Phase.ACTION)
+        self._open_row(generation, action, started_at)
+        self.stream.extend(generation.token_ids)
+        self.pending = []
+        self.phase = Phase.ENVIRONMENT
+        if action.type is ActionType.CUT:
+            budget = len(generation.token_ids) >= self._parameters.max_tokens_per_step
+            self._end(EndReason.TOKEN_BUDGET if budget else EndReason.CONTEXT_OVERFLOW)
+
+    def _open_row(self, generation: Generation, action: Action, started_at: datetime) -> None:
+        key = {"trajectory_id": self.id, "step_index": len(self.rows)}
+        calls = [{"name": call.name, "arguments": call.arguments} for call in action.tool_calls]
+        request = self.request
+        row = key | {
+            "task_id": request.task["task_id"],
+            "group_id": request.group_id,
+            "sample_index": request.sample_index,
+            "environment": request.task["environment"],
+            "policy_version": self._version,
+            "state_key": self._state_key,
+            "context_token_ids": self._context,
+            "context_prefix": self._prefix,
+            "context_start": 0,
+            "context_drops": None,
+            "action_token_ids": generation.token_ids,
+            "action_logprobs": generation.logprobs,
+            "temperature": request.temperature,
+            "action_text": action.text,
+            "action_type": str(action.type),
+            "tool_calls": _json(calls),
+            "tool_results": "[]",
+            "observation": None,
+            "env_reward": 0.0,
+            "terminated": False,
+            "truncated": False,
+            "end_reason": None,
+            "final_token_ids": None,
+            "finish_reason": generation.finish_reason,
+            "prompt_tokens": len(self.stream),
+            "completion_tokens": len(generation.token_ids),
+            "media": None,
+            "seed": self._seed(),
+            "info": "{}",
+        }
+        timing = key | {
+            "generation_ms": generation.generation_ms,
+            "tool_ms": 0.0,
+            "tool_latencies_ms": [],
+            "cached_tokens": generation.cached_tokens,
+            "started_at": started_at,
+        }
+        self.rows.append(row)
+        self.timings.append(timing)
+        self._context = []
+
+    # --- environment -------------------------------------------------------------------------
+
+    def observe(
+        self,
+        transition: Transition,
+        observation: str | None,
+        appended_ids: Sequence[int],
+        state_key: str,
+        tool_ms: float = 0.0,
+    ) -> None:
+        """Complete the row with what the environment answered.
+
+        Args:
+            transition: of the last action.
+            observation: what the agent is told, as text; None where nothing follows.
+            appended_ids: the observation and the template's glue around it; none if there is none.
+            state_key: names the state after the action.
+            tool_ms: wall-clock time in the environment.
+        """
+        self._require(Phase.ENVIRONMENT)
+        results = transition.tool_results
+        self.rows[-1] |= {
+            "tool_results": _json(
+                [
+                    {
+                        "name": result.name,
+                        "status": str(result.status),
+                        "attempts": result.attempts,
+                        "content": result.content,
+                    }
+                    for result in results
+                ]
+            ),
+            "observation": observation,
+            "env_reward": transition.reward,
+            "info": _json(transition.info),
+        }
+        self.timings[-1] |= {
+            "tool_ms": tool_ms,
+            "tool_latencies_ms": [result.latency_ms for result in results],
+        }
+        self._state_key = state_key
+        room = self._parameters.max_context_tokens - len(self.stream)
+        final = list(appended_ids[:room])
+        if transition.terminated:
+            self._end(transition.end_reason or EndReason.ENVIRONMENT, terminated=True)
+        elif transition.truncated:
+            self._end(transition.end_reason or EndReason.ENVIRONMENT, final=final)
+        elif len(self.rows) >= self._parameters.max_steps:
+            self._end(EndReason.MAX_STEPS, final=final)
+        elif len(appended_ids) >= room:
+            self._end(EndReason.CONTEXT_OVERFLOW, final=final)
+        else:
+            self._append(appended_ids)
+            self.phase = Phase.ACTION
+
+    def _end(
+        self, reason: EndReason, *, terminated: bool = False, final: Sequence[int] = ()
+    ) -> None:
+        self.rows[-1] |= {
+            "terminated": terminated,
+            "truncated": not terminated,
+            "end_reason": str(reason),
+            "final_token_ids": None if terminated else list(final),
+        }
+        self.phase = Phase.ENDED
+
+    def _require(self, phase: Phase) -> None:
+        if self.phase is not phase:
+            raise RuntimeError(f"trajectory '{self.id}' is in phase {self.phase}, not {phase}")
+
+
+_NO_GENERATION = Generation([], [], "stop", 0, 0, 0.0)
+
+
+def _json(value: Any) -> str:
+    """Strict JSON for people to read."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,76 @@
+"""Which numbers of a node's outputs are worth a curve; for MLflow and the progress display."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import pandas as pd
+
+
+class Point(NamedTuple):
+    """One value of a metric."""
+
+    name: str
+    """``reward/mean``; characters that MLflow accepts."""
+    value: float
+    step: int
+    """Optimizer step inside the iteration for the metrics of an update, else 0."""
+
+
+EVALUATED = ("exact_match", "greedy_exact_match", "f1", "mean_steps", "mean_return")
+"""Columns of an evaluation that become metrics, per split."""
+
+
+def points(dataset: str, data: object) -> list[Point]:
+    """The metrics in one output of a node; none for datasets without any."""
+    read = _READERS.get(dataset.rpartition(".")[2])
+    if read is None or not isinstance(data, pd.DataFrame) or data.empty:
+        return []
+    return [point for point in read(data) if math.isfinite(point.value)]
+
+
+def _rewards(rewards: pd.DataFrame) -> Iterator[Point]:
+    """Means over the scored trajectories: an unscored one is not a zero."""
+    trajectories = rewards.drop_duplicates("trajectory_id")
+    scored = trajectories["trajectory_reward"].dropna().astype(float)
+    if len(scored):
+        yield Point("reward/mean", float(scored.mean()), 0)
+        yield Point("reward/std", float(scored.std(ddof=0)), 0)
+    yield Point("reward/unscored", float(1 - len(scored) / len(trajectories)), 0)
+    correct = trajectories["correct"].dropna()
+    if len(correct):
+        yield Point("reward/correct", float(correct.astype(bool).mean()), 0)
+
+
+def _rollouts(rollouts: pd.DataFrame) -> Iterator[Point]:
+    trajectories = rollouts["trajectory_id"].nunique()
+    tokens = int(rollouts["completion_tokens"].sum())
+    yield Point("rollout/trajectories", float(trajectories), 0)
+    yield Point("rollout/steps_per_trajectory", len(rollouts) / trajectories, 0)
+    yield Point("rollout/tokens", float(tokens), 0)
+    yield Point("rollout/truncated", float(rollouts["truncated"].sum()) / trajectories, 0)
+    malformed = rollouts["action_type"].isin(["malformed", "cut"])
+    yield Point("rollout/malformed_actions", float(malformed.mean()), 0)
+
+
+def _update(metrics: pd.DataFrame) -> Iterator[Point]:
+    for row in metrics.itertuples():
+        yield Point(f"update/{row.metric}", float(row.value), int(row.step))
+
+
+def _evaluation(evaluation: pd.DataFrame) -> Iterator[Point]:
+    whole = evaluation[evaluation["family"].isna()]
+    for _, row in whole.iterrows():
+        for column in EVALUATED:
+            yield Point(f"{row['split']}/{column}", float(row[column]), 0)
+
+
+_READERS = {
+    "rewards": _rewards,
+    "rollouts": _rollouts,
+    "update_metrics": _update,
+    "evaluation": _evaluation,
+    "validation": _evaluation,
+}

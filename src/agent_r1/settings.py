@@ -1,0 +1,26 @@
+"""Kedro's settings of the project."""
+
+from __future__ import annotations
+
+import warnings
+
+from agent_r1.hooks import LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
+
+# Kedro only warns when a run does not read back what it saved; here that is a lost result.
+warnings.filterwarnings("error", message="Save version")
+# omegaconf 2.4 says this to Kedro in every session.
+warnings.filterwarnings("ignore", message="register_new_resolver")
+# Nodes outside the iterations read datasets of theirs; Kedro's advice is about naming one's own.
+warnings.filterwarnings("ignore", message="One or more dataset names contain '.'")
+
+HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks())
+
+# kedro-mlflow cannot do a child run per iteration; `agent_r1.tracking` does it.
+DISABLE_HOOKS_FOR_PLUGINS = ("kedro_mlflow", "kedro-telemetry")
+
+CONFIG_LOADER_ARGS = {
+    "base_env": "base",
+    "default_run_env": "local",
+    # The destructive default drops the other keys of a group when one is overridden.
+    "merge_strategy": {"parameters": "soft", "globals": "soft"},
+}

@@ -1,0 +1,210 @@
+"""What a scripted agent does with a task that has a gold chain: right, or wrong in one way.
+
+The right way looks up the first entity, reads the fact that leads on, looks that up, and so on, and
+answers with the last fact. A wrong episode makes exactly one mistake:
+
+* **early**: it answers a hop too early, with a fact that only leads on;
+* **attribute**: it answers with another line of the right page;
+* **entity**: it looks up another entity on the way, and goes on from that one's page.
+
+The mistakes are on purpose. Demonstrations are to teach the format and to leave habits for
+reinforcement learning to weed out; from a policy that only knows the right way (or only a wrong
+one), all attempts at a task earn the same, and there is nothing to prefer.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from pydantic import Field
+
+from agent_r1.mdp import Action, ActionType, ToolCall
+from agent_r1.parameters import Parameters
+from agent_r1.tasks.splits import in_hash_order
+
+MISTAKES = ("early", "attribute", "entity")
+
+_DRAWS = 20
+"""Tries to find a wrong entity from whose page another answer follows (many use the euro)."""
+
+
+class DemonstrationParameters(Parameters):
+    """The group ``demonstrations`` of ``conf/``."""
+
+    count: int = Field(default=400, ge=1)
+    """Episodes."""
+    error_rate: float = Field(default=0.5, ge=0, le=1)
+    """Probability that an episode makes its one mistake."""
+    tool: str = "search"
+    """The tool that looks a title up."""
+    argument: str = "query"
+    """The argument of the tool that takes the title."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One fact of a gold chain, or of the chain that a mistake leads along."""
+
+    title: str
+    label: str
+    value: str
+
+
+class DemonstrationError(ValueError):
+    """A task cannot be demonstrated; the message names it."""
+
+
+class Encyclopedia:
+    """The corpus as facts, and the titles that a demonstration may mention."""
+
+    def __init__(self, documents: pd.DataFrame, titles: Collection[str]):
+        """
+        Args:
+            documents: pages of ``label: value`` lines.
+            titles: entities of the training tasks; no other title gets into a demonstration, not
+                even by mistake, so that what is held out stays unseen.
+        """
+        self._facts = {
+            title: dict(line.split(": ", 1) for line in text.split("\n") if ": " in line)
+            for title, text in zip(documents["title"], documents["text"], strict=True)
+        }
+        self._allowed = set(titles)
+        self._with_label: dict[str, list[str]] = {}
+
+    def value(self, title: str, label: str) -> str | None:
+        """What the page says, or None."""
+        return self._facts.get(title, {}).get(label)
+
+    def others(self, title: str, label: str) -> list[str]:
+        """Values of the page's other lines, as far as they may be mentioned."""
+        facts = self._facts.get(title, {})
+        return [v for name, v in facts.items() if name != label and self._may_mention(v)]
+
+    def entities_with(self, label: str) -> list[str]:
+        """Titles that may be mentioned whose pages have that label, sorted."""
+        if label not in self._with_label:
+            titles = (title for title in self._allowed if self.value(title, label) is not None)
+            self._with_label[label] = sorted(titles)
+        return self._with_label[label]
+
+    def _may_mention(self, value: str) -> bool:
+        named = {part for part in (value, *value.split(", ")) if part in self._facts}
+        return named <= self._allowed
+
+    def may_mention(self, hops: Sequence[Hop]) -> bool:
+        """Whether nothing that is held out comes up on the way."""
+        return all(self._may_mention(hop.title) and self._may_mention(hop.value) for hop in hops)
+
+
+def choose_tasks(tasks: pd.DataFrame, count: int, seed: int) -> list[tuple[dict[str, Any], int]]:
+    """``count`` training tasks with their sample index, families in turn.
+
+    Where there are fewer tasks than episodes, they are gone through again.
+
+    Raises:
+        DemonstrationError: there is no training task.
+    """
+    train = {task["task_id"]: task for task in tasks.to_dict("records") if task["split"] == "train"}
+    if not train:
+        raise DemonstrationError("the tasks have no split 'train' to demonstrate")
+    ranks: dict[str, int] = {}
+    ordered = []
+    for task_id in in_hash_order(train, seed, "build_demonstrations"):
+        family = train[task_id]["family"]
+        ranks[family] = ranks.get(family, -1) + 1
+        ordered.append((ranks[family], family, task_id))
+    ids = [task_id for _, _, task_id in sorted(ordered)]
+    return [(train[ids[i % len(ids)]], i // len(ids)) for i in range(count)]
+
+
+def training_entities(tasks: pd.DataFrame) -> set[str]:
+    """Every entity that a chain of a training task passes."""
+    train = tasks[tasks["split"] == "train"]
+    return {hop.title for task in train.to_dict("records") for hop in gold_chain(task)}
+
+
+def gold_chain(task: Mapping[str, Any]) -> list[Hop]:
+    """The facts that answer the task, in order.
+
+    Raises:
+        DemonstrationError: the task's payload has none.
+    """
+    chain = json.loads(task["payload"]).get("chain")
+    if not chain:
+        raise DemonstrationError(
+            f"task '{task['task_id']}' has no gold chain in its payload, so no scripted agent can "
+            "solve it; provide demonstrations of your own, or set sft.enabled to false"
+        )
+    return [Hop(step["title"], step["label"], step["value"]) for step in chain]
+
+
+def write_script(
+    task: Mapping[str, Any],
+    encyclopedia: Encyclopedia,
+    parameters: DemonstrationParameters,
+    seed: int,
+) -> list[Action]:
+    """The actions of one episode: look-ups, then an answer.
+
+    Args:
+        task: a row of the tasks table.
+        encyclopedia: the corpus.
+        parameters: the group ``demonstrations``.
+        seed: of this episode; decides whether and how it errs.
+    """
+    draw = random.Random(seed)
+    hops, answer = gold_chain(task), None
+    if draw.random() < parameters.error_rate:
+        hops, answer = _err(hops, set(task["answers"]), encyclopedia, draw)
+    calls = [ToolCall(parameters.tool, {parameters.argument: hop.title}) for hop in hops]
+    actions = [Action(ActionType.TOOL_CALL, "", tool_calls=(call,)) for call in calls]
+    final = hops[-1].value if answer is None else answer
+    return [*actions, Action(ActionType.ANSWER, "", answer=final)]
+
+
+def _err(
+    hops: list[Hop], accepted: set[str], encyclopedia: Encyclopedia, draw: random.Random
+) -> tuple[list[Hop], str | None]:
+    """The hops that are made and the wrong answer (None: what the last hop says).
+
+    A mistake that this task does not allow (one hop has no earlier one) gives way to another.
+    """
+    for mistake in draw.sample(MISTAKES, len(MISTAKES)):
+        if mistake == "early" and len(hops) > 1 and hops[-2].value not in accepted:
+            return hops[:-1], None
+        if mistake == "attribute":
+            others = encyclopedia.others(hops[-1].title, hops[-1].label)
+            wrong = [value for value in others if value not in accepted]
+            if wrong:
+                return hops, draw.choice(wrong)
+        if mistake == "entity":
+            detour = _detour(hops, accepted, encyclopedia, draw)
+            if detour:
+                return detour, None
+    raise DemonstrationError(f"no mistake can be made from '{hops[0].title}' to '{hops[-1].value}'")
+
+
+def _detour(
+    hops: list[Hop], accepted: set[str], encyclopedia: Encyclopedia, draw: random.Random
+) -> list[Hop] | None:
+    """The chain with another entity at one place, and what follows from that one's page."""
+    for _ in range(_DRAWS):
+        place = draw.randrange(len(hops))
+        others = encyclopedia.entities_with(hops[place].label)
+        title: str | None = draw.choice(others) if others else None
+        detour = hops[:place]
+        for hop in hops[place:]:
+            value = title and encyclopedia.value(title, hop.label)
+            if not value:
+                break
+            detour.append(Hop(title, hop.label, value))
+            title = value
+        complete = len(detour) == len(hops) and detour[place].title != hops[place].title
+        if complete and detour[-1].value not in accepted and encyclopedia.may_mention(detour):
+            return detour
+    return None

@@ -1,0 +1,14 @@
+"""Tools: plain Python functions that an agent may call, and what runs the calls.
+
+1. `tool` turns a function or method into a `ToolSpec`: its JSON schema comes from the signature and
+   the docstring, so there is one place to read and one to change.
+2. `ToolRuntime` runs the calls of one action: together, each with a time limit and a number of
+   attempts, results in call order.
+3. Whatever happens is a recorded `ToolResult` with an observation that the agent can act on. A
+   failing tool is data, not a crash.
+"""
+
+from agent_r1.tools.runtime import ToolParameters, ToolRuntime
+from agent_r1.tools.spec import ToolSpec, tool
+
+__all__ = ["ToolParameters", "ToolRuntime", "ToolSpec", "tool"]

@@ -1,0 +1,27 @@
+"""Failures as text for the agent and the tables: short, and the same in every run."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+from agent_r1.tools.unicode import valid_unicode
+
+MAX_CHARS = 200
+"""Of a message: the agent needs what was wrong, not a page of it."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+"""Memory addresses differ from run to run."""
+
+
+def short(message: str) -> str:
+    """``message`` on one line of at most `MAX_CHARS` characters, without memory addresses."""
+    line = " ".join(_ADDRESS.sub("", valid_unicode(message)).split())
+    return line if len(line) <= MAX_CHARS else line[:MAX_CHARS] + " …"
+
+
+def reason(error: BaseException) -> str:
+    """``type: message`` of an exception."""
+    # TracebackException survives exceptions whose own __str__ raises.
+    message = str(traceback.TracebackException(type(error), error, None))
+    return short(f"{type(error).__name__}: {message}" if message else type(error).__name__)

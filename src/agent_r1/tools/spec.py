@@ -1,0 +1,184 @@
+"""What a tool is to the agent (name, description, JSON schema) and to the program (a function)."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from types import MethodType
+from typing import Any, get_type_hints, overload
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+
+from agent_r1.parameters import nearest
+from agent_r1.tools.docstring import parse_docstring
+
+
+class BadArguments(ValueError):
+    """A call's arguments do not fit the tool's schema; the message is for the agent."""
+
+
+@dataclass(frozen=True, eq=False)
+class ToolSpec:
+    """A tool. Calling the spec calls the function; accessed on an instance, a method is bound."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+    """JSON schema of the arguments: an object."""
+    function: Callable[..., Any]
+    arguments: type[BaseModel]
+    """The same schema as a validator."""
+    is_method: bool
+    """The function's first parameter is ``self`` and not yet bound."""
+    timeout_s: float | None = None
+    """Seconds per attempt; None means the runtime's own."""
+    attempts: int | None = None
+    """Tries of a failing call; None means the runtime's own. 1 for what must not happen twice."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the function is a coroutine function; others run in worker threads."""
+        return inspect.iscoroutinefunction(self.function)
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The tool as chat templates and model servers expect it."""
+        function = {
+            "name": self.name,
+            "description": self.description,
+            "parameters": self.parameters,
+        }
+        return {"type": "function", "function": function}
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments as the function takes them; defaults are left to the function.
+
+        Types are strict as JSON is: ``"5"`` is no integer, ``5`` is a number.
+
+        Raises:
+            BadArguments: one is missing, unknown, or of the wrong type; the message names it.
+        """
+        try:
+            model = self.arguments.model_validate_json(
+                json.dumps(arguments, allow_nan=False), strict=True
+            )
+        except ValidationError as error:
+            raise BadArguments(self._explain(error)) from None
+        except (TypeError, ValueError, RecursionError) as error:
+            raise BadArguments(f"arguments are not JSON: {error}") from None
+        fields = self.arguments.model_fields
+        return {
+            str(fields[name].alias): getattr(model, name)
+            for name in fields
+            if name in model.model_fields_set
+        }
+
+    def _explain(self, error: ValidationError) -> str:
+        problem = error.errors(include_url=False)[0]
+        path = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "missing":
+            return f"argument '{path}' is missing"
+        if problem["type"] == "extra_forbidden":
+            return f"unknown argument '{path}'.{nearest(path, self.parameters['properties'])}"
+        return f"argument '{path}': {problem['msg']}"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __get__(self, instance: object | None, owner: type | None = None) -> ToolSpec:
+        if instance is None or not self.is_method:
+            return self
+        return replace(self, function=MethodType(self.function, instance), is_method=False)
+
+
+@overload
+def tool(function: Callable[..., Any]) -> ToolSpec: ...
+
+
+@overload
+def tool(
+    *, name: str | None = None, timeout_s: float | None = None, attempts: int | None = None
+) -> Callable[[Callable[..., Any]], ToolSpec]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    *,
+    name: str | None = None,
+    timeout_s: float | None = None,
+    attempts: int | None = None,
+) -> ToolSpec | Callable[[Callable[..., Any]], ToolSpec]:
+    """Make a function or method, sync or async, a tool; use it bare or with arguments.
+
+    The schema comes from the type hints, the description from the docstring, the descriptions of
+    the arguments from its ``Args:`` section. What the function returns is what the agent reads:
+    a string as it is, anything else as JSON.
+
+    Args:
+        function: the function; a first parameter called ``self`` makes it a method.
+        name: what the agent calls it; the function's name by default.
+        timeout_s: seconds per attempt, instead of the runtime's.
+        attempts: tries of a failing call, instead of the runtime's.
+
+    Raises:
+        TypeError: a parameter has no type hint, or cannot be passed by name.
+    """
+    if function is None:
+        return lambda decorated: _specify(decorated, name, timeout_s, attempts)
+    return _specify(function, name, timeout_s, attempts)
+
+
+def _specify(
+    function: Callable[..., Any], name: str | None, timeout_s: float | None, attempts: int | None
+) -> ToolSpec:
+    name = name or function.__name__
+    documented = parse_docstring(function.__doc__)
+    parameters = list(inspect.signature(function).parameters.values())
+    is_method = bool(parameters) and parameters[0].name == "self"
+    arguments = _validator(function, name, parameters[is_method:], documented.arguments)
+    return ToolSpec(
+        name=name,
+        description=documented.description,
+        parameters=_json_schema(arguments),
+        function=function,
+        arguments=arguments,
+        is_method=is_method,
+        timeout_s=timeout_s,
+        attempts=attempts,
+    )
+
+
+def _validator(
+    function: Callable[..., Any],
+    name: str,
+    parameters: list[inspect.Parameter],
+    documented: dict[str, str],
+) -> type[BaseModel]:
+    """A model with a field per parameter. Fields are numbered and aliased, because a parameter may
+    have a name that a model cannot (``json``, ``copy``, ``_private``)."""
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except NameError as error:
+        raise TypeError(f"tool '{name}': a type hint cannot be resolved: {error}") from None
+    fields: dict[str, Any] = {}
+    for position, parameter in enumerate(parameters):
+        if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            raise TypeError(f"tool '{name}': parameter '{parameter}' cannot be passed by name")
+        if parameter.name not in hints:
+            raise TypeError(f"tool '{name}': parameter '{parameter.name}' needs a type hint")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        about = documented.get(parameter.name)
+        field = Field(default, alias=parameter.name, description=about)
+        fields[f"argument_{position}"] = (hints[parameter.name], field)
+    return create_model(name, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _json_schema(arguments: type[BaseModel]) -> dict[str, Any]:
+    """The model's schema without what tells a language model nothing: titles."""
+    schema = arguments.model_json_schema(by_alias=True)
+    for part in (schema, *schema.get("properties", {}).values()):
+        part.pop("title", None)
+    schema.pop("additionalProperties", None)
+    return {"type": "object", "properties": {}} | schema

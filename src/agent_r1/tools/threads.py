@@ -1,0 +1,162 @@
+"""Calls under a time limit: coroutines on the event loop, blocking functions in worker threads.
+
+`asyncio.to_thread` will not do here: its threads are joined when the loop and the interpreter end,
+so one call that never returns would hang the program. These are daemons, and a thread whose call
+ran out of time is written off: it counts no longer, and ends when (if) its call returns. Threads
+cannot be killed; what must not outlive its time limit belongs in a process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+import threading
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+MAX_THREADS = 32
+"""Blocking calls at once: tools wait for disks and servers, so more than cores; but a thousand
+trajectories must not start a thousand threads."""
+
+
+class TimeLimitExceeded(Exception):
+    """A call ran out of time. Not a TimeoutError: that may be the function's own."""
+
+
+class _Job:
+    """A call on its way through a worker; its futures belong to the loop that asked."""
+
+    def __init__(self, function: Callable[[], Any]):
+        self.function = function
+        self.context = contextvars.copy_context()
+        self.loop = asyncio.get_running_loop()
+        self.started: asyncio.Future[None] = self.loop.create_future()
+        self.finished: asyncio.Future[tuple[Any, BaseException | None]] = self.loop.create_future()
+        self.abandoned = False
+        self.ended = False
+
+    def tell(self, future: asyncio.Future, value: Any) -> None:
+        """Resolve a future from a worker; if the loop is gone or waits no longer, nobody cares."""
+
+        def resolve() -> None:
+            if not future.done():
+                future.set_result(value)
+
+        with contextlib.suppress(RuntimeError):  # raised by a closed loop
+            self.loop.call_soon_threadsafe(resolve)
+
+    def execute(self) -> None:
+        try:
+            outcome = (self.context.run(self.function), None)
+        except BaseException as error:  # handed to the caller, who raises it
+            outcome = (None, error)
+        self.tell(self.finished, outcome)
+
+
+class WorkerThreads:
+    """Runs blocking functions for any number of event loops, in at most ``limit`` threads."""
+
+    def __init__(self, limit: int = MAX_THREADS):
+        self._limit = limit
+        self._jobs: deque[_Job] = deque()
+        self._wake = threading.Condition()
+        self._threads = 0
+        self._idle = 0
+
+    async def run(self, function: Callable[[], Any], timeout_s: float | None = None) -> Any:
+        """The function's value. Waiting for a free thread does not count against the time limit.
+
+        Raises:
+            TimeLimitExceeded: it ran longer than ``timeout_s``; its thread is written off.
+            BaseException: what the function raised.
+        """
+        job = _Job(function)
+        self._submit(job)
+        try:
+            await job.started
+            done, _ = await asyncio.wait({job.finished}, timeout=timeout_s)
+            if not done:
+                raise TimeLimitExceeded
+            value, error = job.finished.result()
+        finally:
+            if not job.finished.done():
+                self._abandon(job)
+        if error is not None:
+            raise error
+        return value
+
+    def _submit(self, job: _Job) -> None:
+        with self._wake:
+            self._jobs.append(job)
+            if self._idle < len(self._jobs) and self._threads < self._limit:
+                self._start_thread()
+            self._wake.notify()
+
+    def _start_thread(self) -> None:
+        self._threads += 1
+        threading.Thread(target=self._work, name="agent-r1-worker", daemon=True).start()
+
+    def _abandon(self, job: _Job) -> None:
+        with self._wake:
+            if job in self._jobs:
+                self._jobs.remove(job)
+                return
+            if job.ended:
+                return
+            job.abandoned = True
+            self._threads -= 1
+            if self._jobs and self._idle < len(self._jobs):
+                self._start_thread()
+
+    def _work(self) -> None:
+        while True:
+            with self._wake:
+                self._idle += 1
+                self._wake.wait_for(lambda: self._jobs)
+                self._idle -= 1
+                job = self._jobs.popleft()
+            job.tell(job.started, None)
+            job.execute()
+            with self._wake:
+                job.ended = True
+                if job.abandoned:
+                    return
+
+
+WORKERS = WorkerThreads()
+"""Shared by all tools and environments of the process."""
+
+
+async def call_within(timeout_s: float | None, function: Callable[[], Any]) -> Any:
+    """Call a function, sync or async, and stop waiting for it after ``timeout_s`` seconds.
+
+    Raises:
+        TimeLimitExceeded: it ran out of time; a coroutine is cancelled, a thread written off.
+        BaseException: what the function raised.
+    """
+    if not inspect.iscoroutinefunction(function):
+        return await WORKERS.run(function, timeout_s)
+    task = asyncio.ensure_future(_outcome(function()))
+    try:
+        done, _ = await asyncio.wait({task}, timeout=timeout_s)
+        if not done:
+            raise TimeLimitExceeded
+        if task.cancelled():  # by the function itself; ours would have raised above
+            raise RuntimeError("the call cancelled itself")
+        value, error = task.result()
+    finally:
+        task.cancel()
+    if error is not None:
+        raise error
+    return value
+
+
+async def _outcome(coroutine: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """The coroutine's value or what it raised: a SystemExit in a task would end the event loop."""
+    try:
+        return await coroutine, None
+    except (Exception, SystemExit) as error:
+        return None, error

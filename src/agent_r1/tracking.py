@@ -1,0 +1,195 @@
+"""MLflow: a parent run per experiment, a child run per attempt at an iteration.
+
+1. The parent carries the parameters and, step by step, the curves over the iterations; its id is
+   kept beside the experiment's manifests, so that a resumed experiment continues it.
+2. A Kedro run of an iteration (or of ``base``, ``iter_00000``) is a child: its metrics by step, the
+   version of every dataset it wrote as a tag, FAILED if it failed. Logging a step twice appends in
+   MLflow, so a second attempt is a second child.
+3. Everything goes through `MlflowClient`: no global "active run" can leak from one run into the
+   next. Metrics are sent once per run, in one batch.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_r1.persistence import write_json
+from agent_r1.progress import is_iteration
+from agent_r1.run_metrics import Point
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+
+_BATCH = 100
+"""Parameters or tags that MLflow takes at once; ten times as many metrics."""
+_LONGEST = 500
+"""Characters of a parameter that are kept."""
+
+
+class Tracker:
+    """Tracks one experiment."""
+
+    def __init__(self, project: Path, folder: Path, experiment: str, tracking_uri: str) -> None:
+        """
+        Args:
+            project: root of the project, to which a relative sqlite path is relative.
+            folder: where the id of the parent run is kept.
+            experiment: name of the experiment, also of the parent run.
+            tracking_uri: see `agent_r1.parameter_groups.MlflowParameters`.
+        """
+        self._project = project
+        self._state = folder / "mlflow.json"
+        self._name = experiment
+        self.tracking_uri = absolute_uri(tracking_uri, project)
+        self._client: MlflowClient | None = None
+        self._parent: str | None = None
+        self._child: str | None = None
+
+    @property
+    def client(self) -> MlflowClient:
+        """Made on first use: importing MLflow takes seconds, and so does a new database."""
+        if self._client is None:
+            from mlflow.tracking import MlflowClient
+
+            self._client = MlflowClient(self.tracking_uri)
+        return self._client
+
+    def open(self, mlflow_experiment: str, parameters: Mapping[str, Any]) -> str:
+        """The id of the parent run: the one of an earlier process if it is still there."""
+        if self._parent is None:
+            self._parent = self._known_parent() or self._new_parent(mlflow_experiment, parameters)
+        return self._parent
+
+    def start_child(self, name: str, version: str, parameters: Mapping[str, Any]) -> str:
+        """Start an attempt at a stage. A child that a killed process left open is closed."""
+        assert self._parent is not None, "open() comes first"
+        parent = self.client.get_run(self._parent)
+        self._close_orphan()
+        run = self.client.create_run(
+            parent.info.experiment_id,
+            run_name=name,
+            tags={"mlflow.parentRunId": self._parent, "stage": name, "kedro.run_id": version},
+        )
+        self._child = run.info.run_id
+        self._save_state()
+        self._log(self._child, params=flatten(parameters))
+        return self._child
+
+    def end_child(
+        self,
+        name: str,
+        points: list[Point],
+        versions: Mapping[str, str],
+        *,
+        failed: bool,
+    ) -> None:
+        """End the attempt: its metrics, the versions it wrote, and how it ended."""
+        if self._child is None:
+            return
+        tags = {f"dataset.{dataset}": version for dataset, version in versions.items()}
+        self._log(self._child, points=points, tags=tags)
+        if not failed and name.startswith("iter_"):
+            index = int(name.removeprefix("iter_"))
+            last = {point.name: point.value for point in points}  # the last step of each
+            self._log(self.open("", {}), points=[Point(k, v, index) for k, v in last.items()])
+        self.client.set_terminated(self._child, "FAILED" if failed else "FINISHED")
+        self._child = None
+        self._save_state()
+
+    def log_artifacts(self, paths: list[Path]) -> None:
+        """Attach files to the parent run."""
+        assert self._parent is not None, "open() comes first"
+        for path in paths:
+            self.client.log_artifact(self._parent, str(path))
+
+    def finish(self) -> None:
+        """The experiment is complete."""
+        if self._parent is not None:
+            self.client.set_terminated(self._parent, "FINISHED")
+
+    def _known_parent(self) -> str | None:
+        from mlflow.exceptions import MlflowException
+
+        if not self._state.is_file():
+            return None
+        state = json.loads(self._state.read_text(encoding="utf-8"))
+        self._child = state.get("child")
+        try:
+            parent = self.client.get_run(state["parent"])
+        except MlflowException:  # the database was deleted, or is another one
+            self._child = None
+            return None
+        if parent.info.status != "RUNNING":
+            self.client.update_run(parent.info.run_id, status="RUNNING")
+        return parent.info.run_id
+
+    def _new_parent(self, mlflow_experiment: str, parameters: Mapping[str, Any]) -> str:
+        found = self.client.get_experiment_by_name(mlflow_experiment)
+        if found is None:
+            location = (self._project / "mlartifacts" / mlflow_experiment).as_uri()
+            experiment_id = self.client.create_experiment(mlflow_experiment, location)
+        else:
+            experiment_id = found.experiment_id
+        run = self.client.create_run(experiment_id, run_name=self._name)
+        self._parent = run.info.run_id
+        self._save_state()
+        self._log(self._parent, params=flatten(parameters))
+        return self._parent
+
+    def _close_orphan(self) -> None:
+        if self._child is not None:
+            self.client.set_terminated(self._child, "KILLED")
+            self._child = None
+
+    def _save_state(self) -> None:
+        write_json(self._state, {"parent": self._parent, "child": self._child})
+
+    def _log(
+        self,
+        run: str,
+        points: list[Point] = (),  # type: ignore[assignment]
+        params: Mapping[str, str] | None = None,
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        from mlflow.entities import Metric, Param, RunTag
+
+        now = int(time.time() * 1000)
+        metrics = [Metric(point.name, point.value, now, point.step) for point in points]
+        values = [Param(key, value) for key, value in (params or {}).items()]
+        marks = [RunTag(key, value) for key, value in (tags or {}).items()]
+        rounds = max(-(-len(metrics) // 500), -(-len(values) // _BATCH), -(-len(marks) // _BATCH))
+        for i in range(rounds):
+            self.client.log_batch(
+                run,
+                metrics=metrics[i * 500 : (i + 1) * 500],
+                params=values[i * _BATCH : (i + 1) * _BATCH],
+                tags=marks[i * _BATCH : (i + 1) * _BATCH],
+            )
+
+
+def absolute_uri(tracking_uri: str, project: Path) -> str:
+    """A sqlite URI with an absolute path; other URIs as they are."""
+    scheme = "sqlite:///"
+    if not tracking_uri.startswith(scheme):
+        return tracking_uri
+    return f"{scheme}{project / tracking_uri.removeprefix(scheme)}"
+
+
+def flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+    """Nested groups as ``rollout.temperature`` → text, as MLflow stores parameters."""
+    flat: dict[str, str] = {}
+    for key, value in parameters.items():
+        if isinstance(value, Mapping) and value:
+            flat |= flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = str(value)[:_LONGEST]
+    return flat
+
+
+def is_child(stage: str) -> bool:
+    """Whether runs of this pipeline are child runs: the base policy, SFT, and iterations."""
+    return stage in ("base", "iter_00000") or is_iteration(stage)

@@ -1,0 +1,184 @@
+"""Log-probs of action tokens under a policy: exact, and without keeping a vocabulary per token.
+
+1. The decoder runs over a padded block of sequences.
+2. Its hidden states are selected where action tokens are predicted; only those meet the LM head.
+   (`head_of` proves on a few tokens that this equals the model's own logits; a model that scales
+   or caps them is run in full instead.)
+3. Chunk by chunk: ``log_softmax(logits / T)`` of the taken token in fp32. With gradients a chunk
+   is recomputed in the backward pass, so that at most one chunk of logits is alive at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import torch
+from torch.utils.checkpoint import checkpoint
+from transformers import PreTrainedModel
+
+from agent_r1 import schemas
+from agent_r1.hashing import folder_sha256
+from agent_r1.parameters import Parameters
+from agent_r1.schemas import Ragged
+from agent_r1.training.batching import MicroBatch, micro_batches
+from agent_r1.training.policy import ModelParameters, load_policy
+from agent_r1.training.sequences import Sequences, build_sequences
+
+LOGITS_PER_CHUNK = 1 << 23
+"""Logits alive at a time: 32 MiB in fp32."""
+
+
+class LogprobParameters(Parameters):
+    """``logprobs`` in ``conf/``: how the trainer scores the sampled tokens."""
+
+    micro_batch_sequences: int = 32
+    """Sequences per forward; speed and memory only."""
+    reference: bool = True
+    """Score the reference policy too; the KL needs it."""
+
+
+class TokenScores(NamedTuple):
+    """What a forward says about N action tokens."""
+
+    logprobs_N: torch.Tensor
+    """float32 nats, of log_softmax(logits / T)."""
+    entropy_N: torch.Tensor | None
+    """float32 nats, of softmax(logits / T); None unless asked for."""
+
+
+Entropy = Literal["none", "value", "gradient"]
+Head = Callable[[torch.Tensor], torch.Tensor]
+
+
+def head_of(model: PreTrainedModel) -> Head | None:
+    """The map from the decoder's hidden states to the model's logits, or None if it is not just
+    the output embedding (the model scales, caps or shifts its logits)."""
+    head, decoder = model.get_output_embeddings(), model.base_model
+    if head is None or decoder is model:
+        return None
+    probe = torch.arange(4, device=model.device)[None] % model.config.get_text_config().vocab_size
+    with torch.no_grad():
+        hidden = decoder(input_ids=probe, use_cache=False).last_hidden_state
+        same = torch.allclose(
+            head(hidden).float(),
+            model(input_ids=probe, use_cache=False).logits.float(),
+            rtol=1e-5,
+            atol=1e-6,
+        )
+    return head if same else None
+
+
+def score(
+    model: PreTrainedModel,
+    head: Head | None,
+    batch: MicroBatch,
+    temperature_N: torch.Tensor,
+    entropy: Entropy = "none",
+) -> TokenScores:
+    """Log-probs (and entropies) of a micro-batch's action tokens; differentiable.
+
+    Args:
+        model: any causal language model of transformers.
+        head: of `head_of(model)`.
+        batch: N scored tokens in B sequences of at most L tokens.
+        temperature_N: float32 T per scored token.
+        entropy: whether the entropy is wanted, and whether its gradient is.
+    """
+    tokens = batch.tokens_B_L.to(model.device)
+    if head is None:
+        states_B_L_D = model(input_ids=tokens, use_cache=False).logits
+    else:
+        states_B_L_D = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+    # Every predictor occurs once, so the backward of the selection adds nothing up.
+    states_N_D = states_B_L_D.flatten(0, 1).index_select(0, batch.predictors_N.to(model.device))
+    targets_N = batch.targets_N.to(model.device)
+    temperature_N = temperature_N.to(model.device)
+
+    vocabulary = model.config.get_text_config().vocab_size
+    size = max(1, LOGITS_PER_CHUNK // vocabulary)
+    recompute = torch.is_grad_enabled() and len(targets_N) > size
+    parts = []
+    for begin in range(0, len(targets_N), size):
+        part = slice(begin, begin + size)
+        inputs = (head, states_N_D[part], targets_N[part], temperature_N[part], entropy)
+        parts.append(
+            checkpoint(_chunk_scores, *inputs, use_reentrant=False)
+            if recompute
+            else _chunk_scores(*inputs)
+        )
+    logprobs = torch.cat([part[0] for part in parts])
+    if entropy == "none":
+        return TokenScores(logprobs, None)
+    return TokenScores(logprobs, torch.cat([part[1] for part in parts]))
+
+
+def _chunk_scores(
+    head: Head | None,
+    states_N_D: torch.Tensor,
+    targets_N: torch.Tensor,
+    temperature_N: torch.Tensor,
+    entropy: Entropy,
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    logits_N_V = (states_N_D if head is None else head(states_N_D)).float()
+    logits_N_V = logits_N_V / temperature_N[:, None]
+    normaliser_N = logits_N_V.logsumexp(-1)
+    logprobs_N = logits_N_V.gather(-1, targets_N[:, None]).squeeze(-1) - normaliser_N
+    if entropy == "none":
+        return logprobs_N, None
+    with torch.set_grad_enabled(entropy == "gradient" and torch.is_grad_enabled()):
+        probabilities_N_V = (logits_N_V - normaliser_N[:, None]).exp()
+        return logprobs_N, normaliser_N - (probabilities_N_V * logits_N_V).sum(-1)
+
+
+@torch.no_grad()
+def token_logprobs(
+    model: PreTrainedModel, sequences: Sequences, micro_batch_sequences: int = 32
+) -> np.ndarray:
+    """float32[action tokens]: nats of every action token in flat action order, at its row's T."""
+    result = np.zeros(sequences.action_tokens, np.float32)
+    temperature = torch.from_numpy(sequences.temperature)
+    head = head_of(model)
+    everything = np.arange(len(sequences.trajectory))
+    for batch in micro_batches(sequences, everything, micro_batch_sequences):
+        scores = score(model, head, batch, temperature[batch.actions_N])
+        result[batch.actions_N.numpy()] = scores.logprobs_N.cpu().numpy()
+    return result
+
+
+def logprobs_table(
+    rollouts: pd.DataFrame,
+    policy: Path,
+    reference: Path,
+    parameters: LogprobParameters,
+    model: ModelParameters,
+) -> pd.DataFrame:
+    """The ``logprobs`` table of conformed ``rollouts``, in their row order.
+
+    A reference that is the policy itself (equal hashes) is not run: its log-probs are the
+    policy's, so that their KL is exactly 0.
+    """
+    sequences = build_sequences(rollouts)
+    size = parameters.micro_batch_sequences
+    ours = token_logprobs(load_policy(policy, model.torch_dtype), sequences, size)
+    theirs = None
+    if parameters.reference:
+        same = folder_sha256(reference) == folder_sha256(policy)
+        theirs = (
+            ours
+            if same
+            else token_logprobs(load_policy(reference, model.torch_dtype), sequences, size)
+        )
+    offsets = schemas.ragged(rollouts["action_token_ids"]).offsets
+    columns = {
+        "trajectory_id": rollouts["trajectory_id"].array.__arrow_array__(),
+        "step_index": rollouts["step_index"].array.__arrow_array__(),
+        "policy_logprobs": Ragged(ours, offsets).to_arrow(pa.float32()),
+    }
+    if theirs is not None:
+        columns["reference_logprobs"] = Ragged(theirs, offsets).to_arrow(pa.float32())
+    return schemas.build(columns, "logprobs")

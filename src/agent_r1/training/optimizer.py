@@ -1,0 +1,136 @@
+"""AdamW and its state on disk: safetensors and JSON, restored bit for bit.
+
+A trainer state is a folder with ``optimizer.safetensors`` (``exp_avg/<parameter>``,
+``exp_avg_sq/<parameter>``) and ``trainer_state.json`` (optimizer steps taken). A folder with
+``empty.json`` alone is the state before the first step.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from pydantic import Field
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import nn
+
+from agent_r1.parameters import Parameters
+
+_EMPTY, _STATE, _MOMENTS = "empty.json", "trainer_state.json", "optimizer.safetensors"
+_KEYS = ("exp_avg", "exp_avg_sq")
+
+
+class TrainerStateError(ValueError):
+    """A trainer state does not fit the model that it is restored to."""
+
+
+class OptimizerParameters(Parameters):
+    """The AdamW part of ``sft`` and ``update`` in ``conf/``."""
+
+    learning_rate: float = Field(3e-4, gt=0)
+    """Step size after the warm-up."""
+    warmup_steps: int = Field(0, ge=0)
+    """Optimizer steps over which the learning rate rises linearly from 0."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Decay of AdamW's first and second moment."""
+    weight_decay: float = Field(0.0, ge=0)
+    """Decoupled; on every parameter."""
+    max_grad_norm: float = Field(1.0, gt=0)
+    """Gradients are scaled down to this L2 norm."""
+
+
+def make_optimizer(model: nn.Module, parameters: OptimizerParameters) -> torch.optim.AdamW:
+    """AdamW over the model's parameters (tied ones once)."""
+    return torch.optim.AdamW(
+        [parameter for parameter in model.parameters() if parameter.requires_grad],
+        lr=parameters.learning_rate,
+        betas=parameters.betas,
+        weight_decay=parameters.weight_decay,
+    )
+
+
+def warmed_up(parameters: OptimizerParameters, step: int) -> float:
+    """The learning rate of optimizer step ``step`` (from 0) with the warm-up."""
+    if step >= parameters.warmup_steps:
+        return parameters.learning_rate
+    return parameters.learning_rate * (step + 1) / (parameters.warmup_steps + 1)
+
+
+def optimizer_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, learning_rate: float, max_norm: float
+) -> float:
+    """Clip, step, clear; returns the gradient's L2 norm before it was clipped.
+
+    Raises:
+        FloatingPointError: the gradient is not finite; no weight was changed.
+    """
+    norm = float(nn.utils.clip_grad_norm_(model.parameters(), max_norm))
+    if norm != norm or norm == float("inf"):
+        raise FloatingPointError(
+            f"the gradient norm is {norm}: the update would destroy the policy"
+        )
+    for group in optimizer.param_groups:
+        group["lr"] = learning_rate
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return norm
+
+
+def write_empty(folder: Path, about: str) -> Path:
+    """A committed empty checkpoint: what an algorithm does not use, or has not used yet."""
+    (folder / _EMPTY).write_text(json.dumps({"empty": about}, sort_keys=True) + "\n")
+    return folder
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether the checkpoint says that it holds nothing."""
+    return (Path(folder) / _EMPTY).is_file()
+
+
+def save_state(
+    model: nn.Module, optimizer: torch.optim.Optimizer, steps: int, folder: Path
+) -> Path:
+    """Write the optimizer's moments and step count; equal states give equal bytes."""
+    moments = {}
+    for name, parameter in model.named_parameters():
+        state = optimizer.state.get(parameter)
+        for key in _KEYS if state else ():
+            moments[f"{key}/{name}"] = state[key].detach().cpu().contiguous()
+    save_file(moments, folder / _MOMENTS)
+    (folder / _STATE).write_text(json.dumps({"steps": steps}, sort_keys=True) + "\n")
+    return folder
+
+
+def restore_state(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> int:
+    """Load what `save_state` wrote into a fresh optimizer; returns the optimizer steps taken.
+
+    Raises:
+        TrainerStateError: the folder is no trainer state, or belongs to another model.
+    """
+    if is_empty(folder):
+        return 0
+    if not (Path(folder) / _STATE).is_file():
+        raise TrainerStateError(f"'{folder}' holds no {_STATE} and no {_EMPTY}")
+    steps = json.loads((Path(folder) / _STATE).read_text())["steps"]
+    with safe_open(Path(folder) / _MOMENTS, framework="pt") as moments:
+        known = set(moments.keys())
+        for name, parameter in model.named_parameters():
+            keys = [f"{key}/{name}" for key in _KEYS]
+            if not known.issuperset(keys):
+                raise TrainerStateError(
+                    f"trainer state '{folder}' has no moments of parameter '{name}': it belongs to "
+                    "another model"
+                )
+            state = {"step": torch.tensor(float(steps))}
+            for key, stored in zip(_KEYS, keys, strict=True):
+                moment = moments.get_tensor(stored)
+                if moment.shape != parameter.shape:
+                    raise TrainerStateError(
+                        f"trainer state '{folder}': '{stored}' has shape {tuple(moment.shape)}, "
+                        f"the parameter {tuple(parameter.shape)}"
+                    )
+                state[key] = moment.to(parameter.device)
+            optimizer.state[parameter] = state
+    return steps

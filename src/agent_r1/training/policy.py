@@ -1,0 +1,150 @@
+"""Policies on disk: Hugging Face folders with safetensors weights and their tokenizer."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+from typing import Literal
+
+import torch
+from transformers import AutoModelForCausalLM, PreTrainedModel
+
+from agent_r1.parameters import Parameters
+
+STAGING = Path("data/.staging")
+"""Where nodes write checkpoints before the catalog adopts them by rename."""
+
+_PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
+_TOKENIZER_FILES = {
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "tokenizer.model",
+    "spiece.model",
+    "chat_template.jinja",
+    "chat_template.json",
+}
+_VOCABULARIES = {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt"}
+"""A tokenizer can be built from any of these, and from nothing less."""
+
+
+class ModelFolderError(ValueError):
+    """A folder cannot be used as a policy; the message says what is wrong with it."""
+
+
+class ModelParameters(Parameters):
+    """``model`` in ``conf/``: the base policy and how models are held."""
+
+    path: Path = Path("data/01_raw/tiny_base")
+    """A Hugging Face folder: ``config.json``, safetensors weights, a tokenizer."""
+    dtype: Literal["float32", "bfloat16"] = "float32"
+    """Type of the weights in training. bfloat16 rounds small AdamW updates away."""
+    threads: int | None = None
+    """CPU threads of torch; null leaves torch's own choice."""
+
+    @property
+    def torch_dtype(self) -> torch.dtype:
+        """``dtype`` as torch names it."""
+        return getattr(torch, self.dtype)
+
+
+def check_model_folder(path: Path) -> Path:
+    """The folder, if a policy can be loaded from it; called before any work starts.
+
+    Raises:
+        ModelFolderError: it is missing, has no config, weights or tokenizer, or holds pickles.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ModelFolderError(f"model folder '{folder}' does not exist (model.path)")
+    names = {file.name for file in folder.iterdir() if file.is_file()}
+    pickles = sorted(name for name in names if Path(name).suffix in _PICKLES)
+    if pickles:
+        raise ModelFolderError(
+            f"model folder '{folder}' holds pickled files ({', '.join(pickles)}), which can run "
+            "code when read: convert the weights to safetensors and delete them"
+        )
+    if "config.json" not in names:
+        raise ModelFolderError(f"model folder '{folder}' has no config.json")
+    if not any(name.endswith(".safetensors") for name in names):
+        raise ModelFolderError(f"model folder '{folder}' has no safetensors weights")
+    if not names & _VOCABULARIES:
+        raise ModelFolderError(
+            f"model folder '{folder}' has no tokenizer (one of {', '.join(sorted(_VOCABULARIES))})"
+        )
+    return folder
+
+
+def load_policy(path: Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
+    """The causal language model in a folder, with dropout off and gradients on.
+
+    Dropout stays off in training too: with it, the ratio to the sampling policy would not be 1
+    before the first step.
+
+    Raises:
+        ModelFolderError: see `check_model_folder`.
+    """
+    model = AutoModelForCausalLM.from_pretrained(
+        check_model_folder(path),
+        dtype=dtype,
+        use_safetensors=True,
+        local_files_only=True,
+    )
+    return model.eval()
+
+
+def save_policy(model: PreTrainedModel, tokenizer_folder: Path, folder: Path) -> Path:
+    """Write the model and a copy of the tokenizer's files into ``folder``; equal weights give
+    equal bytes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    for name in sorted(_TOKENIZER_FILES):
+        source = Path(tokenizer_folder) / name
+        if source.is_file():
+            shutil.copyfile(source, folder / name)
+    return folder
+
+
+def copy_checkpoint(source: Path, folder: Path) -> Path:
+    """Copy a checkpoint's content unchanged; markers (names starting with ``_``) stay behind."""
+    shutil.copytree(
+        source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_*", ".*"),
+        copy_function=shutil.copyfile,
+    )  # fmt: skip
+    return folder
+
+
+def import_model(path: Path, folder: Path) -> Path:
+    """Copy what belongs to a policy from any Hugging Face folder: config, weights, tokenizer.
+
+    Raises:
+        ModelFolderError: see `check_model_folder`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = _TOKENIZER_FILES | {"config.json", "generation_config.json"}
+    for file in sorted(check_model_folder(path).iterdir()):
+        weights = file.name.endswith((".safetensors", ".safetensors.index.json"))
+        if file.is_file() and (weights or file.name in wanted):
+            shutil.copyfile(file, folder / file.name)
+    return folder
+
+
+def stage(name: str, root: Path = STAGING) -> Path:
+    """A fresh folder for a checkpoint that the catalog will adopt by rename.
+
+    Its random name never reaches the checkpoint's content.
+    """
+    folder = root / f"{name}-{uuid.uuid4().hex[:12]}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def use_threads(model: ModelParameters) -> None:
+    """Apply ``model.threads`` to torch."""
+    if model.threads is not None:
+        torch.set_num_threads(model.threads)

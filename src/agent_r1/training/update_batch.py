@@ -1,0 +1,114 @@
+"""The tables of one iteration, checked and flattened for the update."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from agent_r1.schemas import SchemaError, ragged
+from agent_r1.training.sequences import Sequences, build_sequences
+from agent_r1.trajectories import align, in_order
+
+
+@dataclass(frozen=True)
+class UpdateBatch:
+    """An iteration's rollouts, ready to be trained on; per-token arrays in flat action order."""
+
+    sequences: Sequences
+    old_logprobs: torch.Tensor
+    """float32 nats."""
+    reference_logprobs: torch.Tensor | None
+    """float32 nats; None without a reference."""
+    advantages: torch.Tensor
+    """float32."""
+    mask: np.ndarray
+    """bool: the token is trained on."""
+    groups: np.ndarray
+    """int64[trajectories]: the group of each trajectory."""
+    drift: np.ndarray
+    """float32 nats: |sampler's - trainer's log-prob| of each token."""
+
+
+def prepare(
+    rollouts: pd.DataFrame,
+    logprobs: pd.DataFrame,
+    advantages: pd.DataFrame,
+    needs_reference: bool,
+) -> UpdateBatch:
+    """Check and flatten the conformed tables of one iteration.
+
+    Raises:
+        SchemaError: they do not hold the same steps, or a list has not its action's length, or a
+            trained token has a value that is not finite, or a needed reference is missing.
+    """
+    rollouts = in_order(rollouts, "rollouts")
+    logprobs = align(logprobs, "logprobs", rollouts)
+    advantages = align(advantages, "advantages", rollouts)
+    sequences = build_sequences(rollouts)
+
+    def flat(frame: pd.DataFrame, table: str, column: str) -> np.ndarray:
+        values, offsets = ragged(frame[column])
+        wrong = np.flatnonzero(np.diff(offsets) != sequences.action_lengths)
+        if len(wrong):
+            name = frame["trajectory_id"].iloc[wrong[0]]
+            raise SchemaError(
+                f"table '{table}': '{column}' of trajectory '{name}', step "
+                f"{frame['step_index'].iloc[wrong[0]]}, has not the length of its action"
+            )
+        return values
+
+    mask = flat(advantages, "advantages", "loss_mask").astype(bool)
+    columns = {
+        "policy_logprobs": flat(logprobs, "logprobs", "policy_logprobs"),
+        "advantages": flat(advantages, "advantages", "advantages"),
+    }
+    reference = None
+    if len(logprobs) and logprobs["reference_logprobs"].notna().all():
+        reference = flat(logprobs, "logprobs", "reference_logprobs")
+        columns["reference_logprobs"] = reference
+    elif needs_reference:
+        raise SchemaError(
+            "update.kl_coef is not 0, but table 'logprobs' has no reference_logprobs: set "
+            "logprobs.reference to true"
+        )
+    for name, values in columns.items():
+        if not np.isfinite(values[mask]).all():
+            raise SchemaError(f"'{name}' of a trained token is not finite")
+    sampled = flat(rollouts, "rollouts", "action_logprobs")
+    groups = np.unique(
+        rollouts["group_id"].to_numpy(dtype=object)[sequences.trajectories.first_rows],
+        return_inverse=True,
+    )[1]
+    return UpdateBatch(
+        sequences=sequences,
+        old_logprobs=torch.tensor(columns["policy_logprobs"]),
+        reference_logprobs=None if reference is None else torch.tensor(reference),
+        advantages=torch.tensor(columns["advantages"]),
+        mask=mask,
+        groups=groups,
+        drift=np.abs(sampled - columns["policy_logprobs"]),
+    )
+
+
+def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
+    """Metrics of the whole batch that do not depend on the model; ``trained`` are trajectories.
+
+    ``zero_variance_groups`` (share of the trained groups whose advantages are all 0),
+    ``trained_trajectories``, ``logprob_drift_max`` and ``logprob_drift_mean`` (nats, |sampler -
+    trainer|, over all action tokens).
+    """
+    size = np.zeros(len(batch.sequences.trajectories.ids))
+    flat = np.abs(np.where(batch.mask, batch.advantages.numpy(), 0.0))
+    np.maximum.at(size, batch.sequences.action_trajectory, flat)
+    groups, member = np.unique(batch.groups[trained], return_inverse=True)
+    largest = np.zeros(len(groups))
+    np.maximum.at(largest, member, size[trained])
+    return {
+        "zero_variance_groups": float((largest == 0).mean()) if len(groups) else 0.0,
+        "trained_trajectories": len(trained),
+        "logprob_drift_max": float(batch.drift.max(initial=0.0)),
+        "logprob_drift_mean": float(batch.drift.mean()) if len(batch.drift) else 0.0,
+    }

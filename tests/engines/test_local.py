@@ -1,0 +1,243 @@
+"""What is pinned here:
+
+1. log-probs are those of a plain forward pass, whatever was cached, forked, windowed or batched;
+2. an action is a function of its context, seed and policy: not of the company it keeps, nor of
+   whether the engine is cold or warm;
+3. nothing that old weights computed outlives them;
+4. misuse is an error that says what was wrong.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from random_policies import (
+    APPROX,
+    CONFIGS,
+    PROMPTS,
+    VOCABULARY,
+    generate,
+    make_policy,
+    reference_logprobs,
+    reference_scores,
+    sampling,
+)
+
+from agent_r1.engines.local import EngineError, LocalEngine
+
+
+def play(engine: LocalEngine, turns: int = 3, **how) -> dict[str, tuple[list[int], list[float]]]:
+    """Several turns of several sessions; the streams and the log-probs of the last actions."""
+    streams, last = {name: [] for name in PROMPTS}, {}
+    for turn in range(turns):
+        new = {name: prompt[: len(prompt) // (turn + 1)] for name, prompt in PROMPTS.items()}
+        last = generate(engine, new, sampling(seed=turn, **how))
+        for name, generation in last.items():
+            streams[name] += new[name] + generation.token_ids
+    return {name: (streams[name], last[name].logprobs) for name in streams}
+
+
+@pytest.mark.parametrize("architecture", sorted(CONFIGS))
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_logprobs_are_those_of_a_plain_forward_pass(tmp_path, architecture, temperature):
+    policy = make_policy(tmp_path, architecture)
+    engine = LocalEngine(threads=1)
+    engine.load(policy, "v0")
+    for stream, logprobs in play(engine, temperature=temperature).values():
+        n = len(logprobs)
+        expected = reference_logprobs(policy, stream[:-n], stream[-n:], temperature)
+        assert logprobs == pytest.approx(expected, **APPROX)
+
+
+def test_greedy_is_the_argmax_scored_at_temperature_one(policy, engine):
+    for name, generation in generate(engine, PROMPTS, sampling(temperature=0.0)).items():
+        scores = reference_scores(policy, PROMPTS[name], generation.token_ids)
+        assert generation.token_ids == scores.argmax(-1).tolist()
+        assert generation.logprobs == pytest.approx(scores.max(-1).values.tolist(), **APPROX)
+
+
+@pytest.mark.parametrize("max_batch", [1, 2, 4, 64])
+def test_an_action_does_not_depend_on_its_company(start_engine, max_batch):
+    expected = play(start_engine())
+    found = play(start_engine(max_batch=max_batch))
+    for name, (stream, logprobs) in expected.items():
+        assert found[name][0] == stream
+        assert found[name][1] == pytest.approx(logprobs, **APPROX)
+
+
+def test_sessions_that_ask_late_join_and_get_the_same(start_engine):
+    expected = generate(start_engine(), PROMPTS, sampling(max_tokens=30))
+
+    async def trickle(engine: LocalEngine):
+        tasks = []
+        for name, prompt in PROMPTS.items():
+            tasks.append(asyncio.create_task(engine.generate(name, prompt, sampling(30))))
+            for _ in range(3):
+                await asyncio.sleep(0)
+        return await asyncio.gather(*tasks)
+
+    found = asyncio.run(trickle(start_engine(max_batch=3)))
+    for generation, name in zip(found, PROMPTS, strict=True):
+        assert generation.token_ids == expected[name].token_ids
+        assert generation.logprobs == pytest.approx(expected[name].logprobs, **APPROX)
+
+
+def test_the_same_bytes_from_a_cold_and_a_warm_engine(start_engine):
+    cold, warm = start_engine(), start_engine()
+    generate(warm, {"other": list(range(4, 60)), "more": [5]}, sampling(40))
+    expected = play(cold)
+    assert play(warm) == expected
+    for name in PROMPTS:
+        warm.close(name)
+    assert play(warm) == expected
+
+
+def test_order_of_requests_does_not_matter(start_engine):
+    forward = generate(start_engine(), PROMPTS, sampling())
+    backward = generate(start_engine(), dict(reversed(PROMPTS.items())), sampling())
+    for name in PROMPTS:
+        assert forward[name].token_ids == backward[name].token_ids
+        assert forward[name].logprobs == backward[name].logprobs
+
+
+def test_stop_token_ends_the_action_and_belongs_to_it(engine):
+    everything = tuple(range(VOCABULARY))
+    result = generate(engine, PROMPTS, sampling(stop_token_ids=everything))
+    for generation in result.values():
+        assert len(generation.token_ids) == 1
+        assert generation.finish_reason == "stop"
+
+
+def test_p02_no_stop_token_is_invented_for_a_cut_action(engine):
+    result = generate(engine, PROMPTS, sampling(max_tokens=5, stop_token_ids=(VOCABULARY,)))
+    for generation in result.values():
+        assert len(generation.token_ids) == 5
+        assert generation.finish_reason == "length"
+
+
+def test_a_stop_token_sampled_last_in_the_budget_is_a_stop(engine):
+    first = generate(engine, {"a": PROMPTS["s1"]}, sampling(max_tokens=4, stop_token_ids=()))["a"]
+    stop = first.token_ids[-1]
+    n = first.token_ids.index(stop) + 1
+    again = generate(engine, {"b": PROMPTS["s1"]}, sampling(max_tokens=n, stop_token_ids=(stop,)))[
+        "b"
+    ]
+    assert again.token_ids == first.token_ids[:n]
+    assert again.finish_reason == "stop"
+
+
+def test_p10_the_budget_is_given_to_the_generation(engine):
+    """Longer budgets continue shorter ones: nothing is cut off afterwards."""
+    short = generate(engine, {"short": PROMPTS["s2"]}, sampling(3, stop_token_ids=()))["short"]
+    long = generate(engine, {"long": PROMPTS["s2"]}, sampling(9, stop_token_ids=()))["long"]
+    assert long.token_ids[:3] == short.token_ids
+    assert short.logprobs == pytest.approx(long.logprobs[:3], **APPROX)
+
+
+def test_p26_new_weights_forget_everything_the_old_ones_computed(start_engine, other_policy):
+    engine = start_engine()
+    generate(engine, PROMPTS, sampling())
+    engine.load(other_policy, "v1")
+    assert engine.weight_version == "v1"
+    for name, prompt in PROMPTS.items():
+        generation = generate(engine, {name: prompt}, sampling())[name]
+        assert generation.cached_tokens == 0
+        expected = reference_logprobs(other_policy, prompt, generation.token_ids)
+        assert generation.logprobs == pytest.approx(expected, **APPROX)
+
+
+def test_loading_the_same_version_again_keeps_the_sessions(policy, engine):
+    generate(engine, {"a": PROMPTS["s2"]}, sampling())
+    engine.load(policy, "v0")
+    assert generate(engine, {"a": [4]}, sampling())["a"].cached_tokens > 0
+
+
+def test_a_closed_session_starts_anew(engine):
+    generate(engine, {"a": PROMPTS["s2"]}, sampling())
+    engine.close("a")
+    engine.close("never opened")
+    generation = generate(engine, {"a": PROMPTS["s2"]}, sampling())["a"]
+    assert (generation.cached_tokens, generation.prompt_tokens) == (0, len(PROMPTS["s2"]))
+
+
+def test_a_session_closed_while_it_generates_disturbs_nobody(start_engine):
+    expected = generate(start_engine(), PROMPTS, sampling(20))
+    engine = start_engine()
+
+    async def run():
+        tasks = [
+            asyncio.create_task(engine.generate(n, p, sampling(20))) for n, p in PROMPTS.items()
+        ]
+        await asyncio.sleep(0)
+        engine.close("s3")
+        return await asyncio.gather(*tasks)
+
+    for generation, name in zip(asyncio.run(run()), PROMPTS, strict=True):
+        assert generation.token_ids == expected[name].token_ids
+    assert generate(engine, {"s3": [5]}, sampling())["s3"].prompt_tokens == 1
+
+
+def test_misuse_is_an_error(policy, engine):
+    with pytest.raises(EngineError, match="no weights"):
+        generate(LocalEngine(), {"a": [4]}, sampling())
+    with pytest.raises(ValueError, match="no tokens to continue"):
+        generate(engine, {"a": []}, sampling())
+    with pytest.raises(ValueError, match=r"token ids must be in \[0, 64\)"):
+        generate(engine, {"a": [4, VOCABULARY]}, sampling())
+    with pytest.raises(ValueError, match="max_position_embeddings"):
+        generate(engine, {"a": [4] * 250}, sampling(7))
+    with pytest.raises(EngineError, match="unknown session 'nobody'"):
+        engine.fork("nobody", ["a"])
+    generate(engine, {"a": [4]}, sampling(0))
+    with pytest.raises(EngineError, match="names must be new"):
+        engine.fork("a", ["a"])
+
+    async def twice():
+        await asyncio.gather(
+            engine.generate("a", [5], sampling()), engine.generate("a", [6], sampling())
+        )
+
+    with pytest.raises(EngineError, match="generating already"):
+        asyncio.run(twice())
+
+
+def test_a_fault_in_the_model_reaches_everyone_who_waits_and_heals(policy, engine, monkeypatch):
+    def broken(*args, **kwargs):
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(engine._model, "forward", broken)
+
+        async def run():
+            return await asyncio.gather(
+                *(engine.generate(n, p, sampling()) for n, p in PROMPTS.items()),
+                return_exceptions=True,
+            )
+
+        errors = asyncio.run(run())
+    assert [str(error) for error in errors] == ["out of memory"] * len(PROMPTS)
+    generation = generate(engine, {"s1": PROMPTS["s1"]}, sampling())["s1"]
+    expected = reference_logprobs(policy, PROMPTS["s1"], generation.token_ids)
+    assert generation.logprobs == pytest.approx(expected, **APPROX)
+
+
+def test_the_loop_runs_on_while_the_model_computes(engine):
+    """Tools that answer and time out must not wait for the engine."""
+
+    async def run() -> int:
+        generation = asyncio.create_task(engine.generate("a", PROMPTS["s5"], sampling(60)))
+        ticks = 0
+        while not generation.done():
+            await asyncio.sleep(0)
+            ticks += 1
+        return ticks
+
+    assert asyncio.run(run()) > 60
+
+
+def test_top_k_one_is_greedy_at_any_temperature(engine):
+    greedy = generate(engine, {"a": PROMPTS["s3"]}, sampling(temperature=0.0))["a"]
+    narrow = generate(engine, {"b": PROMPTS["s3"]}, sampling(temperature=1.0, top_k=1))["b"]
+    assert narrow.token_ids == greedy.token_ids
+    assert narrow.logprobs == greedy.logprobs

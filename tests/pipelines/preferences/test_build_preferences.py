@@ -1,0 +1,48 @@
+"""Preference pairs: best against worst, once per group, never for a tie."""
+
+from __future__ import annotations
+
+import pytest
+from step_tables import rewards, rollouts, step
+
+from agent_r1 import schemas
+from agent_r1.pipelines.preferences.nodes import build_preferences
+
+TABLE = rollouts(
+    *(step(f"p/{index}") for index in range(4)),
+    step("q/0", 0),
+    step("q/0", 1),
+    step("q/1"),
+    step("r/0"),
+    step("r/1"),
+)
+REWARDS = rewards(
+    TABLE, p__0=0.5, p__1=1.0, p__2=None, p__3=0.0, q__0=0.3, q__1=0.3, r__0=1.0, r__1=None
+)
+DPO = {"objective": "dpo"}
+
+
+def test_the_best_is_chosen_against_the_worst_and_ties_give_no_pair() -> None:
+    pairs = build_preferences(TABLE, REWARDS, DPO)
+    assert pairs.to_dict("records") == [
+        {
+            "pair_id": "p/0",
+            "group_id": "p",
+            "chosen_trajectory_id": "p/1",
+            "rejected_trajectory_id": "p/3",
+            "chosen_reward": 1.0,
+            "rejected_reward": 0.0,
+        }
+    ]
+    assert pairs.equals(schemas.conform(pairs, "preferences"))
+
+
+def test_row_order_does_not_matter() -> None:
+    shuffled = TABLE.sample(frac=1, random_state=0).reset_index(drop=True)
+    assert build_preferences(shuffled, REWARDS, DPO).equals(build_preferences(TABLE, REWARDS, DPO))
+
+
+@pytest.mark.parametrize("parameters", [{}, {"objective": "ppo_clip"}])
+def test_other_objectives_get_the_empty_table(parameters: dict) -> None:
+    assert build_preferences(TABLE, REWARDS, parameters).equals(schemas.empty("preferences"))
+    assert build_preferences(TABLE, REWARDS).equals(schemas.empty("preferences"))

@@ -1,0 +1,148 @@
+"""The update through the nodes, from rollouts to the next policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from step_tables import rewards, rollouts, step
+from tiny_policies import VOCABULARY, write_policy
+
+from agent_r1 import schemas
+from agent_r1.hashing import folder_sha256
+from agent_r1.parameters import ParameterError
+from agent_r1.pipelines.advantage.nodes import compute_advantages
+from agent_r1.pipelines.logprobs.nodes import compute_logprobs
+from agent_r1.pipelines.update.nodes import update_policy
+from agent_r1.schemas import SchemaError
+from agent_r1.training.optimizer import write_empty
+
+RANDOM = np.random.default_rng(0)
+TABLE = rollouts(
+    *(
+        step(f"{task}/{sample}", 0, [1, 2], RANDOM.integers(0, VOCABULARY, 5).tolist())
+        for task in "pq"
+        for sample in range(4)
+    )
+)
+REWARDS = rewards(TABLE, p__0=1, p__1=0, p__2=0, p__3=1, q__0=0.5, q__1=None, q__2=0.0, q__3=0.0)
+UPDATE = {"learning_rate": 0.01, "mini_batch_trajectories": 4, "kl_coef": 0.01}
+
+
+class Experiment:
+    """Runs updates one after another, as the driver does."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("policy", "critic", "state"):
+            (folder / name).mkdir()
+        self.start = write_policy(folder / "policy")
+        self.critic = write_empty(folder / "critic", "no critic")
+        self.state = write_empty(folder / "state", "no step yet")
+
+    def update(
+        self,
+        iteration: str = "iter_00001",
+        *,
+        policy: Path | None = None,
+        state: Path | None = None,
+        seed: int = 0,
+        table: pd.DataFrame = TABLE,
+        **parameters: Any,
+    ) -> tuple:
+        policy = policy or self.start
+        logprobs = compute_logprobs(table, policy, self.start, self.critic, {}, {})
+        return update_policy(
+            policy,
+            self.start,
+            self.critic,
+            state or self.state,
+            {},
+            table,
+            logprobs,
+            compute_advantages(table, REWARDS, logprobs, {}),
+            schemas.empty("preferences"),
+            UPDATE | parameters,
+            {},
+            seed,
+            iteration=iteration,
+        )
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    monkeypatch.chdir(tmp_path)
+    return Experiment(tmp_path)
+
+
+def test_an_iteration_gives_the_next_policy_and_all_that_the_next_update_needs(
+    experiment: Experiment,
+) -> None:
+    policy, critic, state, controllers, metrics = experiment.update()
+    assert folder_sha256(policy) != folder_sha256(experiment.start)
+    assert folder_sha256(critic) == folder_sha256(experiment.critic)
+    assert {file.name for file in state.iterdir()} == {
+        "optimizer.safetensors",
+        "trainer_state.json",
+    }
+    assert controllers == {}
+    assert metrics.equals(schemas.conform(metrics, "metrics"))
+    values = metrics[metrics["step"] == 0].set_index("metric")["value"]
+    assert values["initial_ratio_max_deviation"] < 1e-4
+    assert values["trained_trajectories"] == 7
+    assert values["zero_variance_groups"] == 0
+    assert values["reference_kl"] == pytest.approx(0, abs=1e-6)
+
+
+def test_p37_equal_inputs_give_equal_bytes_across_iterations(experiment: Experiment) -> None:
+    def two_iterations(seed: int) -> list[str]:
+        policy, _, state, _, _ = experiment.update(seed=seed)
+        policy, _, state, _, _ = experiment.update(
+            "iter_00002", policy=policy, state=state, seed=seed
+        )
+        return [folder_sha256(policy), folder_sha256(state)]
+
+    first = two_iterations(0)
+    assert two_iterations(0) == first
+    assert two_iterations(1) != first
+
+
+def test_row_order_changes_nothing(experiment: Experiment) -> None:
+    expected = folder_sha256(experiment.update()[0])
+    shuffled = TABLE.sample(frac=1, random_state=3).reset_index(drop=True)
+    assert folder_sha256(experiment.update(table=shuffled)[0]) == expected
+
+
+def test_tables_that_do_not_fit_are_refused_before_anything_is_staged(
+    experiment: Experiment,
+) -> None:
+    logprobs = compute_logprobs(
+        TABLE, experiment.start, experiment.start, experiment.critic, {}, {}
+    )
+    advantages = compute_advantages(TABLE, REWARDS, logprobs, {})
+    with pytest.raises(SchemaError, match="'logprobs' does not hold the steps of 'rollouts'"):
+        update_policy(
+            experiment.start,
+            experiment.start,
+            experiment.critic,
+            experiment.state,
+            {},
+            TABLE,
+            logprobs.head(7),
+            advantages,
+            schemas.empty("preferences"),
+            {},
+            {},
+            0,
+            iteration="iter_00001",
+        )
+    assert not Path("data/.staging").exists()
+
+
+def test_unknown_parameters_and_objectives_are_named(experiment: Experiment) -> None:
+    with pytest.raises(ParameterError, match=r"'update.clip_hgh'. Did you mean 'clip_high'"):
+        experiment.update(clip_hgh=0.3)
+    with pytest.raises(ParameterError, match=r"unknown objective 'pp_clip'. Did you mean 'ppo_cl"):
+        experiment.update(objective="pp_clip")

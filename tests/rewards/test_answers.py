@@ -1,0 +1,55 @@
+"""Comparing answers: each metric is what its name says."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_r1.rewards.answers import exact_match, extract_answer, f1, normalize, substring
+
+
+@pytest.mark.parametrize(
+    ("text", "normal"),
+    [
+        ("The  Eiffel-Tower!", "eiffeltower"),
+        ("a U.S. citizen", "us citizen"),
+        ("An apple, the pear", "apple pear"),
+        ("theatre", "theatre"),
+        ("São Tomé", "são tomé"),
+    ],
+)
+def test_normalize(text: str, normal: str) -> None:
+    assert normalize(text) == normal
+
+
+def test_p35_an_exact_match_is_not_a_substring_match() -> None:
+    assert exact_match("the paris.", ["Paris"]) == 1
+    assert exact_match("Paris, France", ["Paris"]) == 0
+    assert substring("It is Paris, France", ["Paris"]) == 1
+    assert substring("Parisian", ["Paris"]) == 0
+    assert substring("anything", [""]) == 0
+    assert f1("Paris, France", ["Paris"]) == pytest.approx(2 / 3)
+
+
+def test_any_accepted_answer_counts_and_the_best_one_is_taken() -> None:
+    assert exact_match("Holland", ["Netherlands", "Holland"]) == 1
+    assert f1("New York City", ["York", "New York"]) == pytest.approx(0.8)
+    assert exact_match("x", []) == f1("x", []) == 0
+
+
+def test_f1_counts_repeated_words_once_per_occurrence() -> None:
+    assert f1("blue blue red", ["blue"]) == pytest.approx(2 * 1 / (3 + 1))
+    assert f1("the", ["an"]) == 1  # nothing against nothing
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("<answer> Paris </answer>", "Paris"),
+        ("so <answer>Rome</answer>, no: <answer>Paris</answer>", "Paris"),
+        ("<think>maybe <answer>Rome</answer></think>\n<answer>Paris</answer>", "Paris"),
+        ("Paris", "Paris"),
+        ("<answer></answer>", ""),
+    ],
+)
+def test_extract_answer(text: str, answer: str) -> None:
+    assert extract_answer(text) == answer

@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_world import tasks_table
+
+from agent_r1 import schemas
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout import group_requests, select_tasks
+
+
+def chosen(count: int, position: int, seed: int = 0, tasks: int = 10) -> list[str]:
+    table = schemas.conform(tasks_table(tasks), "tasks")
+    return select_tasks(table, count, position, seed)["task_id"].tolist()
+
+
+@given(st.integers(1, 10), st.integers(0, 5), st.integers(0, 100))
+def test_an_epoch_draws_without_replacement(count, epoch, seed):
+    batches = 10 // count
+    drawn = [chosen(count, epoch * batches + batch, seed) for batch in range(batches)]
+    ids = [task for batch in drawn for task in batch]
+    assert len(ids) == len(set(ids)) == count * batches
+
+
+def test_epochs_differ_in_their_order_and_an_iteration_is_a_function_of_its_number():
+    assert chosen(5, 0) == chosen(5, 0)
+    assert {tuple(chosen(5, position)) for position in range(8)} != {tuple(chosen(5, 0))}
+    assert chosen(5, 0) != chosen(5, 2)
+    assert chosen(5, 0) != chosen(5, 0, seed=2)
+
+
+def test_only_training_tasks_are_drawn():
+    table = tasks_table(10)
+    table.loc[5:, "split"] = "held_out"
+    drawn = select_tasks(schemas.conform(table, "tasks"), 5, 0, 0)
+    assert drawn["task_id"].tolist() == [f"task{n:02d}" for n in range(5)]
+    with pytest.raises(ParameterError, match="only 5 tasks in the split 'train'"):
+        select_tasks(schemas.conform(table, "tasks"), 6, 0, 0)
+
+
+def test_p39_no_two_seeds_are_the_same():
+    tasks = schemas.conform(tasks_table(20), "tasks")
+    runs = [
+        group_requests(tasks, iteration, [1.0] * 8, seed, stage)
+        for iteration in ("iter_00001", "iter_00002")
+        for seed in (0, 1)
+        for stage in ("generate_rollouts", "evaluate_policy")
+    ]
+    seeds = [request.seed for run in runs for request in run]
+    assert len(seeds) == len(set(seeds)) == 8 * 160
+
+
+def test_a_group_has_an_attempt_for_each_temperature():
+    tasks = schemas.conform(tasks_table(2), "tasks")
+    found = group_requests(tasks, "base", [1.0, 0.0], 0, "evaluate_policy")
+    assert [(r.trajectory_id, r.group_id, r.sample_index, r.temperature) for r in found] == [
+        ("base/task00/0", "base/task00", 0, 1.0),
+        ("base/task00/1", "base/task00", 1, 0.0),
+        ("base/task01/0", "base/task01", 0, 1.0),
+        ("base/task01/1", "base/task01", 1, 0.0),
+    ]
+    assert found[0].task["answers"] == ["42"]

@@ -1,0 +1,165 @@
+"""Tools and environments inside the loop: order, time limits, faults, mixtures."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+
+from toy_world import (
+    ANSWER,
+    CALL,
+    MALFORMED,
+    STOPS,
+    ToyEnv,
+    requests,
+    run,
+    scripted,
+    task,
+)
+
+from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.environments import BaseEnv
+from agent_r1.mdp import ActionType
+from agent_r1.rollout import TrajectoryRequest
+from agent_r1.tools import tool
+
+
+def test_p29_a_malformed_turn_is_told_what_was_wrong_and_goes_on():
+    rollouts, _ = scripted(MALFORMED, ANSWER)
+    assert rollouts["action_type"].tolist() == ["malformed", "answer"]
+    assert rollouts["observation"][0] == "could not parse: 0 is no call"
+    assert rollouts["end_reason"].tolist()[-1] == "answered"
+
+
+class MixedEnv(ToyEnv):
+    """Calls ``echo`` (async, slow) and then ``shout`` (blocking, quick)."""
+
+    async def step(self, action):
+        if action.type is ActionType.TOOL_CALL:
+            words = [{"word": "first"}, {"word": "second"}, {"word": "third"}]
+            names = ("echo", "shout", "echo")
+            calls = [type(action.tool_calls[0])(*pair) for pair in zip(names, words, strict=True)]
+            action = type(action)(action.type, action.text, tool_calls=tuple(calls))
+        return await super().step(action)
+
+    @tool
+    def shout(self, word: str) -> str:
+        """Say it loud.
+
+        Args:
+            word: what to say.
+        """
+        return word.upper()
+
+
+def test_p30_results_stand_in_call_order(monkeypatch):
+    monkeypatch.setattr(ToyEnv, "jitter", random.Random(0))
+    rollouts, _ = scripted(CALL, ANSWER, make=MixedEnv)
+    contents = [result["content"] for result in json.loads(rollouts["tool_results"][0])]
+    assert contents == ["first!", "SECOND", "third!"]
+    assert rollouts["observation"][0] == "first!\n\nSECOND\n\nthird!"
+
+
+class StuckEnv(ToyEnv):
+    """Its tool never returns while the test runs."""
+
+    never = threading.Event()
+
+    @tool(timeout_s=0.01, attempts=2)
+    def echo(self, word: str) -> str:
+        """Wait for what does not come.
+
+        Args:
+            word: ignored.
+        """
+        StuckEnv.never.wait(20)
+        return word
+
+
+def test_p31_a_tool_that_never_returns_is_given_up_and_recorded():
+    try:
+        rollouts, _ = scripted(CALL, ANSWER, make=StuckEnv)
+    finally:
+        StuckEnv.never.set()
+    (result,) = json.loads(rollouts["tool_results"][0])
+    assert (result["status"], result["attempts"]) == ("timeout", 2)
+    assert rollouts["end_reason"].tolist()[-1] == "answered"
+
+
+class RaisingEnv(ToyEnv):
+    def step(self, action):
+        raise ZeroDivisionError("a bug in the environment")
+
+
+def test_p31_an_environment_that_raises_ends_its_own_trajectory_only():
+    def make(row):
+        return (RaisingEnv if row["task_id"] == "task01" else ToyEnv)(row)
+
+    rollouts, _ = run(wanted=requests(3, 2), make=make, max_steps=3, max_context_tokens=400)
+    failed = rollouts[rollouts["task_id"] == "task01"]
+    executed = failed[failed["action_type"].isin(["tool_call", "answer"])]
+    assert len(executed)
+    assert set(executed["end_reason"]) == {"infrastructure"}
+    assert executed["env_reward"].isna().all()
+    others = rollouts[rollouts["task_id"] != "task01"]
+    assert "infrastructure" not in set(others["end_reason"])
+    assert others["env_reward"].notna().all()
+
+
+class BlockingEnv(ToyEnv):
+    """Its tool returns only once ``everyone`` blocks in it at the same time."""
+
+    everyone = threading.Barrier(6)
+
+    @tool
+    def echo(self, word: str) -> str:
+        """Wait for the others.
+
+        Args:
+            word: what to say.
+        """
+        BlockingEnv.everyone.wait(timeout=20)
+        return word
+
+
+def test_p32_blocking_tools_of_different_trajectories_run_side_by_side():
+    wanted = requests(2, 3)
+    script = [[*CALL, STOPS[0]], [*ANSWER, STOPS[0]]]
+    engine = ScriptedEngine({one.trajectory_id: script for one in wanted})
+    rollouts, _ = run(engine, wanted, make=BlockingEnv)
+    statuses = {json.loads(results)[0]["status"] for results in rollouts["tool_results"][::2]}
+    assert statuses == {"ok"}
+
+
+class CountingEnv(BaseEnv):
+    """Another environment, with a tool of the same name."""
+
+    def reset(self):
+        return {"count": 0}
+
+    @tool
+    def echo(self, word: str) -> int:
+        """How long is it?
+
+        Args:
+            word: any.
+        """
+        return len(word)
+
+
+def test_p36_two_environments_in_one_run_and_several_tools():
+    kinds = {"toy": ToyEnv, "mixed": MixedEnv, "counting": CountingEnv}
+    wanted = [
+        TrajectoryRequest(name, task(number, environment=name), name, 0, 1.0, number)
+        for number, name in enumerate(kinds)
+    ]
+    script = [[*CALL, STOPS[0]], [*ANSWER, STOPS[0]]]
+    engine = ScriptedEngine(dict.fromkeys(kinds, script))
+    rollouts, _ = run(engine, wanted, make=lambda row: kinds[row["environment"]](row))
+    told = rollouts[rollouts["step_index"] == 0].set_index("environment")["observation"]
+    assert told.to_dict() == {
+        "toy": "w14-0!",
+        "mixed": "first!\n\nSECOND\n\nthird!",
+        "counting": "5",
+    }

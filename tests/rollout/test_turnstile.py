@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import asyncio
+
+from agent_r1.rollout.turnstile import Room, Turnstile
+
+
+def test_nobody_passes_before_all_have_arrived_and_then_in_order():
+    passed = []
+
+    async def member(turnstile: Turnstile, name: str, late: int):
+        for _ in range(late):
+            await asyncio.sleep(0)
+        assert passed == []
+        await turnstile.arrive(name)
+        passed.append(name)
+
+    async def run():
+        turnstile = Turnstile(3)
+        await asyncio.gather(*(member(turnstile, n, 9 - i) for i, n in enumerate("cab")))
+
+    asyncio.run(run())
+    assert passed == ["a", "b", "c"]
+
+
+def test_who_leaves_is_not_waited_for():
+    rounds = []
+
+    async def member(turnstile: Turnstile, name: str, times: int):
+        for number in range(times):
+            await turnstile.arrive(name)
+            rounds.append((number, name))
+        turnstile.leave()
+
+    async def run():
+        turnstile = Turnstile(3)
+        await asyncio.gather(*(member(turnstile, n, t) for n, t in (("c", 1), ("a", 3), ("b", 2))))
+
+    asyncio.run(run())
+    assert rounds == [(0, "a"), (0, "b"), (0, "c"), (1, "a"), (1, "b"), (2, "a")]
+
+
+def test_a_room_is_never_overfull_and_lets_in_who_came_first():
+    inside, entered = 0, []
+
+    async def visitor(room: Room, name: str, count: int):
+        nonlocal inside
+        await room.enter(count)
+        entered.append(name)
+        inside += count
+        assert inside <= 4
+        await asyncio.sleep(0)
+        inside -= count
+        room.leave(count)
+
+    async def run():
+        room = Room(4)
+        parties = (("a", 3), ("b", 2), ("c", 1), ("d", 4))
+        await asyncio.gather(*(visitor(room, name, count) for name, count in parties))
+
+    asyncio.run(run())
+    assert entered == ["a", "b", "c", "d"]

@@ -1,0 +1,154 @@
+"""The scripted agent: what it does right, and its three mistakes."""
+
+import json
+from collections import Counter
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_r1.mdp import ActionType
+from agent_r1.parameters import ParameterError
+from agent_r1.tasks.demonstrations import (
+    DemonstrationError,
+    DemonstrationParameters,
+    Encyclopedia,
+    choose_tasks,
+    training_entities,
+    write_script,
+)
+
+PAGES = {
+    "Aton": "country: Arland\npopulation: 5",
+    "Bton": "country: Borland\npopulation: 6",
+    "Arland": "capital: Aburg\ncurrency: Crown\nneighbours: Heldland, Borland",
+    "Borland": "capital: Bburg\ncurrency: Crown",
+    "Corland": "capital: Cburg\ncurrency: Thaler",
+    "Heldland": "capital: Heldburg\ncurrency: Sixpence",
+}
+DOCUMENTS = pd.DataFrame(
+    {"document_id": list(PAGES), "title": list(PAGES), "text": list(PAGES.values())}
+)
+TRAINED = ["Aton", "Bton", "Arland", "Borland", "Corland"]
+
+
+def task(chain, answers, task_id="t", split="train", family="f"):
+    steps = [{"title": t, "label": label, "value": v} for t, label, v in chain]
+    payload = json.dumps({"chain": steps} if steps else {})
+    return {
+        "task_id": task_id,
+        "split": split,
+        "family": family,
+        "answers": answers,
+        "payload": payload,
+    }
+
+
+TWO_HOPS = task([("Aton", "country", "Arland"), ("Arland", "currency", "Crown")], ["Crown", "ARC"])
+ONE_HOP = task([("Arland", "capital", "Aburg")], ["Aburg"])
+
+
+@pytest.fixture(scope="module")
+def encyclopedia():
+    return Encyclopedia(DOCUMENTS, TRAINED)
+
+
+def script(of, encyclopedia, seed, error_rate):
+    actions = write_script(of, encyclopedia, DemonstrationParameters(error_rate=error_rate), seed)
+    *searches, answer = actions
+    assert answer.type is ActionType.ANSWER
+    assert all(action.type is ActionType.TOOL_CALL for action in searches)
+    return [action.tool_calls[0].arguments["query"] for action in searches], answer.answer
+
+
+def test_the_right_way_follows_the_chain(encyclopedia):
+    for seed in range(20):
+        assert script(TWO_HOPS, encyclopedia, seed, 0.0) == (["Aton", "Arland"], "Crown")
+        assert script(ONE_HOP, encyclopedia, seed, 0.0) == (["Arland"], "Aburg")
+
+
+def test_each_mistake_is_made_and_each_is_one_of_three(encyclopedia):
+    seen = Counter()
+    for seed in range(300):
+        queries, answer = script(TWO_HOPS, encyclopedia, seed, 1.0)
+        assert answer not in TWO_HOPS["answers"]
+        if queries == ["Aton"]:
+            assert answer == "Arland"
+            seen["early"] += 1
+        elif queries == ["Aton", "Arland"]:
+            assert answer == "Aburg"  # the neighbours may not be mentioned
+            seen["attribute"] += 1
+        else:
+            # Borland has the same currency: only Corland leads to another answer.
+            assert (queries, answer) == (["Aton", "Corland"], "Thaler")
+            seen["entity"] += 1
+    assert set(seen) == {"early", "attribute", "entity"}
+    assert min(seen.values()) > 60
+
+
+def test_one_hop_has_no_earlier_one_so_another_mistake_is_made(encyclopedia):
+    for seed in range(100):
+        queries, answer = script(ONE_HOP, encyclopedia, seed, 1.0)
+        assert answer != "Aburg"
+        assert len(queries) == 1
+
+
+@given(seed=st.integers(0, 2**62), rate=st.floats(0, 1))
+def test_what_is_held_out_never_comes_up(seed, rate):
+    encyclopedia = Encyclopedia(DOCUMENTS, TRAINED)
+    for of in (ONE_HOP, TWO_HOPS):
+        queries, answer = script(of, encyclopedia, seed, rate)
+        assert "Held" not in " ".join([*queries, answer])
+
+
+def test_the_error_rate_is_the_share_of_wrong_episodes(encyclopedia):
+    wrong = sum(script(TWO_HOPS, encyclopedia, seed, 0.25)[1] != "Crown" for seed in range(2000))
+    assert wrong / 2000 == pytest.approx(0.25, abs=0.03)
+
+
+def test_a_script_depends_on_its_seed_alone(encyclopedia):
+    scripts = [script(TWO_HOPS, encyclopedia, seed, 0.5) for seed in range(50)]
+    fresh = Encyclopedia(DOCUMENTS, reversed(TRAINED))
+    assert scripts == [script(TWO_HOPS, fresh, seed, 0.5) for seed in range(50)]
+
+
+def table(*tasks):
+    return pd.DataFrame(tasks)
+
+
+def test_training_entities_are_those_of_training_chains():
+    held_out = task([("Heldland", "capital", "Heldburg")], ["Heldburg"], "h", split="held_out")
+    assert training_entities(table(TWO_HOPS, held_out)) == {"Aton", "Arland"}
+
+
+def test_tasks_are_chosen_from_training_with_families_in_turn():
+    tasks = table(
+        *(task([], [], f"a{n}", family="a") for n in range(10)),
+        *(task([], [], f"b{n}", family="b") for n in range(3)),
+        *(task([], [], f"h{n}", split="held_out") for n in range(10)),
+    )
+    chosen = choose_tasks(tasks, 6, seed=0)
+    assert Counter(t["family"] for t, _ in chosen) == {"a": 3, "b": 3}
+    assert {sample for _, sample in chosen} == {0}
+    again = choose_tasks(tasks, 20, seed=0)
+    assert [t["task_id"] for t, _ in again[:6]] == [t["task_id"] for t, _ in chosen]
+    assert [sample for _, sample in again] == [0] * 13 + [1] * 7
+    assert [t["task_id"] for t, _ in choose_tasks(tasks, 6, seed=1)] != [
+        t["task_id"] for t, _ in chosen
+    ]
+
+
+def test_without_training_tasks_there_is_nothing_to_demonstrate():
+    with pytest.raises(DemonstrationError, match="no split 'train'"):
+        choose_tasks(table(task([], [], split="held_out")), 1, seed=0)
+
+
+def test_a_task_without_a_chain_is_named(encyclopedia):
+    with pytest.raises(DemonstrationError, match="task 'x' has no gold chain"):
+        script(task([], ["yes"], "x"), encyclopedia, 0, 0.0)
+
+
+def test_an_impossible_rate_is_refused():
+    with pytest.raises(ParameterError, match=r"demonstrations\.error_rate"):
+        DemonstrationParameters.read({"error_rate": 1.5}, "demonstrations")

@@ -1,0 +1,112 @@
+"""All parameters, checked before any work starts; with the real groups."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from agent_r1 import parameter_groups
+from agent_r1.parameter_groups import check_references, read_parameters
+from agent_r1.parameters import ParameterError, Parameters
+
+
+def test_every_group_has_a_model():
+    for path in parameter_groups.GROUPS.values():
+        module, _, name = path.partition(":")
+        assert issubclass(getattr(import_module(module), name), Parameters), path
+
+
+def test_defaults_fill_what_is_not_given():
+    resolved = read_parameters({"seed": 3, "rollout": {"group_size": 4}})
+    assert resolved.lookup("params:seed") == 3
+    assert resolved.lookup("params:experiment") == "default"
+    assert resolved.lookup("params:rollout.group_size") == 4
+    assert resolved.lookup("params:rollout")["temperature"] == 1.0
+    assert resolved.lookup("parameters")["rollout"]["group_size"] == 4
+    assert set(resolved.lookup("parameters")) == {
+        *parameter_groups.GROUPS, "experiment", "seed", "iterations",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"rolout": {}}, "unknown parameter 'rolout'. Did you mean 'rollout'?"),
+        ({"itertions": 3}, "unknown parameter 'itertions'. Did you mean 'iterations'?"),
+        ({"rollout": {"temprature": 1}}, "'rollout.temprature'. Did you mean 'temperature'?"),
+        ({"rollout": 5}, "parameter 'rollout' must be a group of keys, got 5"),
+        ({"seed": "x"}, "parameter 'seed'"),
+        ({"advantage": {"estimator": "gpro"}}, "gpro"),
+        ({"evaluation": {"splits": ["heldout"]}}, "unknown split 'heldout'"),
+        ({"experiment": "../elsewhere"}, "parameter 'experiment'"),
+    ],
+)
+def test_what_is_wrong_is_named(values, message):
+    with pytest.raises(ParameterError) as caught:
+        read_parameters(values)
+    assert message in str(caught.value)
+
+
+def test_p20_an_unknown_estimator_names_the_known_ones():
+    with pytest.raises(ParameterError, match="grpo"):
+        read_parameters({"advantage": {"estimator": "gpro"}})
+
+
+def test_all_problems_come_at_once():
+    with pytest.raises(ParameterError) as caught:
+        read_parameters({"seed": -1, "rolout": {}, "rollout": {"top_q": 1, "temperature": "hot"}})
+    assert len(str(caught.value).splitlines()) == 4
+
+
+def test_a_number_is_a_name_too():
+    assert read_parameters({"experiment": 7}).experiment.experiment == "7"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """What looks like a model folder from outside; its content is read much later."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors", "tokenizer.json"):
+        (folder / name).touch()
+    return folder
+
+
+def check(model: Path, **values) -> None:
+    parameters = read_parameters({"model": {"path": model.name}, **values})
+    check_references(parameters, model.parent)
+
+
+def test_a_usable_model_folder_passes(model):
+    check(model)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda folder: shutil.rmtree(folder), "does not exist"),
+        (lambda folder: (folder / "tokenizer.json").unlink(), "has no tokenizer"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "no safetensors weights"),
+        (lambda folder: (folder / "pytorch_model.bin").touch(), "pickled"),
+    ],
+)
+def test_an_unusable_model_folder_is_refused(model, change, message):
+    change(model)
+    with pytest.raises(ParameterError, match=message):
+        check(model)
+
+
+@pytest.mark.parametrize(
+    ("environment", "message"),
+    [
+        ({"name": "multihop"}, "unknown environment 'multihop'. Did you mean 'multihop_qa'"),
+        ({"options": {"surprise": 1}}, "unknown parameter 'environment.options.surprise'"),
+    ],
+)
+def test_an_unknown_environment_or_option_is_refused(model, environment, message):
+    with pytest.raises(ParameterError) as caught:
+        check(model, environment=environment)
+    assert message in str(caught.value)

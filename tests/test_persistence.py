@@ -1,0 +1,74 @@
+"""Whole or not at all; strict JSON."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_r1.persistence import atomic_path, strict_json, write_json
+
+
+def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
+    target = tmp_path / "table"
+    target.write_text("old")
+
+    def fail_midway() -> None:
+        with atomic_path(target) as temporary:
+            temporary.write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_midway()
+    assert target.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_success_replaces_the_file(tmp_path):
+    target = tmp_path / "new" / "table"
+    with atomic_path(target) as temporary:
+        temporary.write_text("whole")
+        assert not target.exists()
+    assert target.read_text() == "whole"
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_p41_numpy_scalars_become_numbers():
+    value = {"mean": np.float32(0.5), "n": np.int64(3), "ok": np.bool_(True), "v": np.arange(2)}
+    assert json.loads(strict_json(value)) == {"mean": 0.5, "n": 3, "ok": True, "v": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        ({"a": [1.0, float("nan")]}, r"\$\.a\[1\] is nan"),
+        ({"a": np.float64("inf")}, r"\$\.a is inf"),
+        ({1: 2}, r"\$ has the key 1"),
+        ({"a": {1, 2}}, r"\$\.a is a set"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused_with_its_place(value, where):
+    with pytest.raises(ValueError, match=where):
+        strict_json(value)
+
+
+def test_a_refused_value_leaves_no_file(tmp_path):
+    with pytest.raises(ValueError, match="nan"):
+        write_json(tmp_path / "summary.json", {"a": float("nan")})
+    assert list(tmp_path.iterdir()) == []
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)  # fmt: skip
+
+
+@given(_JSON)
+def test_json_comes_back_as_it_was(value):
+    assert json.loads(strict_json(value)) == value

@@ -1,0 +1,59 @@
+"""Which numbers become curves, with hand-computed values."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_r1 import schemas
+from agent_r1.run_metrics import points
+
+
+def values(dataset, table):
+    return {(point.name, point.step): point.value for point in points(dataset, table)}
+
+
+def reward(trajectory, step, total, correct):
+    row = {"trajectory_id": trajectory, "step_index": step, "reward": total, "components": "{}"}
+    return row | {"trajectory_reward": total, "correct": correct}
+
+
+def test_p12_p40_rewards_are_means_over_scored_trajectories():
+    table = schemas.from_rows(
+        [reward("a", 0, 1.0, True), reward("a", 1, 1.0, True), reward("b", 0, 0.0, False),
+         reward("c", 0, None, None)],
+        "rewards",
+    )  # fmt: skip
+    assert values("iter_00001.rewards", table) == {
+        ("reward/mean", 0): 0.5,  # not 2/3: `a` has two rows; not 1/3: `c` is not a zero
+        ("reward/std", 0): 0.5,
+        ("reward/unscored", 0): pytest.approx(1 / 3),
+        ("reward/correct", 0): 0.5,
+    }
+
+
+def test_nothing_scored_has_no_mean():
+    table = schemas.from_rows([reward("a", 0, None, None)], "rewards")
+    assert values("iter_00001.rewards", table) == {("reward/unscored", 0): 1.0}
+
+
+def test_update_metrics_keep_their_steps():
+    rows = [{"step": s, "metric": "kl", "value": v} for s, v in ((0, 0.0), (1, float("nan")))]
+    table = schemas.from_rows(rows, "metrics")
+    assert values("iter_00001.update_metrics", table) == {("update/kl", 0): 0.0}
+
+
+def test_an_evaluation_is_reported_by_split_not_by_family():
+    numbers = dict.fromkeys(schemas.EVALUATION.names, 0.0) | {"n": 5}
+    rows = [
+        numbers | {"split": "held_out", "family": None, "exact_match": 0.25},
+        numbers | {"split": "held_out", "family": "capital", "exact_match": 1.0},
+    ]
+    got = values("base.evaluation", schemas.from_rows(rows, "evaluation"))
+    assert got["held_out/exact_match", 0] == 0.25
+    assert len(got) == 5
+
+
+@pytest.mark.parametrize("dataset", ["tasks", "iter_00001.policy", "iter_00001.advantages"])
+def test_other_datasets_have_no_metrics(dataset):
+    assert points(dataset, schemas.empty("tasks")) == []
+    assert points(dataset, {"a": 1}) == []

@@ -1,0 +1,143 @@
+"""MLflow: one parent per experiment, a child per attempt, curves by step and by iteration."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from mlflow.tracking import MlflowClient
+
+from agent_r1 import settings
+from agent_r1.driver import run_experiment
+from agent_r1.hooks import TrackingHooks
+from agent_r1.kedro_session import Session
+from agent_r1.tracking import absolute_uri, flatten
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory):
+    """A tracking database; a new one takes seconds."""
+    uri = f"sqlite:///{tmp_path_factory.mktemp('mlflow')}/mlflow.db"
+    MlflowClient(uri).search_experiments()
+    return uri
+
+
+@pytest.fixture
+def tracked(project, database):
+    name = project.path.parent.name + project.path.name  # an MLflow experiment per test
+    mlflow = {"enabled": True, "tracking_uri": database, "experiment_name": name}
+    project.params = {"experiment": "x", "iterations": 2, "mlflow": mlflow}
+    project.client = MlflowClient(database)
+
+    def runs() -> dict[str, list]:
+        experiment = project.client.get_experiment_by_name(name).experiment_id
+        by_name: dict[str, list] = {}
+        for run in project.client.search_runs([experiment], order_by=["start_time ASC"]):
+            by_name.setdefault(run.info.run_name, []).append(run)
+        return by_name
+
+    def new_process() -> None:
+        """Kedro keeps the hooks, and so their trackers, as long as the process lives."""
+        for hooks in settings.HOOKS:
+            if isinstance(hooks, TrackingHooks):
+                hooks.__init__()
+
+    new_process()
+    project.runs, project.new_process = runs, new_process
+    return project
+
+
+def test_a_parent_and_a_child_per_iteration(tracked):
+    run_experiment(tracked.path, tracked.params)
+    runs = tracked.runs()
+    assert set(runs) == {"x", "base", "iter_00000", "iter_00001", "iter_00002"}
+    (parent,) = runs["x"]
+    for name in ("base", "iter_00000", "iter_00001", "iter_00002"):
+        (child,) = runs[name]
+        assert child.data.tags["mlflow.parentRunId"] == parent.info.run_id
+        assert child.info.status == "FINISHED"
+    assert parent.info.status == "FINISHED"
+    assert parent.data.params["rollout.temperature"] == "1.0"
+
+
+def test_metrics_by_step_in_the_child_and_by_iteration_in_the_parent(tracked):
+    run_experiment(tracked.path, tracked.params)
+    runs, client = tracked.runs(), tracked.client
+    (child,), (parent,) = runs["iter_00002"], runs["x"]
+    losses = client.get_metric_history(child.info.run_id, "update/loss")
+    assert [(point.step, point.value) for point in losses] == [(0, 1.0), (1, 2.0)]
+    curve = client.get_metric_history(parent.info.run_id, "reward/mean")
+    points = [(point.step, pytest.approx(point.value)) for point in curve]
+    assert points == [(1, 0.1), (2, 0.2)]
+    held_out = client.get_metric_history(parent.info.run_id, "held_out/exact_match")
+    assert [(point.step, pytest.approx(point.value)) for point in held_out] == [(0, 0.0), (2, 0.2)]
+
+
+def test_the_child_names_the_versions_it_wrote(tracked):
+    run_experiment(tracked.path, tracked.params)
+    (child,) = tracked.runs()["iter_00001"]
+    version = child.data.tags["kedro.run_id"]
+    assert child.data.tags["dataset.iter_00001.rewards"] == version
+    assert (
+        tracked.path / f"data/04_feature/x/iter_00001/rewards.parquet/{version}/rewards.parquet"
+    ).is_file()
+
+
+def test_the_report_is_attached_to_the_parent(tracked):
+    run_experiment(tracked.path, tracked.params)
+    (parent,) = tracked.runs()["x"]
+    files = {item.path for item in tracked.client.list_artifacts(parent.info.run_id)}
+    assert files == {"learning_curves.png", "report.html", "summary.json"}
+
+
+def test_a_failed_attempt_is_marked_and_the_next_is_another_child(tracked):
+    tracked.fail_at.add("iter_00002/update_policy")
+    with pytest.raises(RuntimeError, match="told to fail"):
+        run_experiment(tracked.path, tracked.params)
+    tracked.fail_at.clear()
+    tracked.new_process()
+    run_experiment(tracked.path, tracked.params)
+    runs = tracked.runs()
+    assert [run.info.status for run in runs["iter_00002"]] == ["FAILED", "FINISHED"]
+    assert len(runs["x"]) == 1  # the resumed experiment continues its parent
+
+
+def test_a_child_that_a_killed_process_left_open_is_closed(tracked):
+    run_experiment(tracked.path, tracked.params)
+    state = tracked.path / "data/08_reporting/x/mlflow.json"
+    (child,) = tracked.runs()["iter_00002"]
+    tracked.client.update_run(child.info.run_id, status="RUNNING")
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"child": child.info.run_id}))
+    tracked.new_process()
+    Session(tracked.path, tracked.params).run("iter_00002", ["iter_00002.score_rewards"])
+    statuses = [run.info.status for run in tracked.runs()["iter_00002"]]
+    assert sorted(statuses) == ["FINISHED", "KILLED"]
+
+
+def test_a_deleted_database_gets_a_new_parent(tracked):
+    run_experiment(tracked.path, tracked.params)
+    state = tracked.path / "data/08_reporting/x/mlflow.json"
+    state.write_text(json.dumps({"parent": "0" * 32, "child": None}))
+    tracked.new_process()
+    run_experiment(tracked.path, tracked.params | {"iterations": 3})
+    assert len(tracked.runs()["x"]) == 2
+
+
+def test_nothing_is_tracked_when_it_is_off(project):
+    run_experiment(project.path, {"experiment": "x", "iterations": 1})
+    assert not (project.path / "mlflow.db").exists()
+    assert not (project.path / "data/08_reporting/x/mlflow.json").exists()
+
+
+def test_a_relative_database_is_below_the_project(tmp_path):
+    assert absolute_uri("sqlite:///mlflow.db", tmp_path) == f"sqlite:///{tmp_path}/mlflow.db"
+    assert absolute_uri("sqlite:////data/m.db", tmp_path) == "sqlite:////data/m.db"
+    assert absolute_uri("http://server", tmp_path) == "http://server"
+
+
+def test_parameters_are_flattened_and_cut():
+    nested = {"rollout": {"temperature": 1.0, "stop": {}}, "text": "x" * 600}
+    flat = flatten(nested)
+    assert flat["rollout.temperature"] == "1.0"
+    assert flat["rollout.stop"] == "{}"
+    assert len(flat["text"]) == 500

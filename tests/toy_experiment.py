@@ -1,0 +1,260 @@
+"""The real catalog, hooks, registry and driver in a throw-away project, with nodes of a line each.
+
+The nodes have the signatures of the real ones, and compute something of their inputs, so that a
+wrong version of an input changes the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pandas as pd
+import pytest
+from kedro.framework.startup import bootstrap_project
+from matplotlib.figure import Figure
+
+from agent_r1 import parameter_groups, schemas
+from agent_r1.hashing import folder_sha256
+from agent_r1.parameters import Parameters
+
+REPOSITORY = Path(__file__).parents[1]
+
+CALLS: list[str] = []
+"""Names of the nodes that ran, in order."""
+FAIL_AT: set[str] = set()
+"""``iteration/node`` of calls that raise."""
+
+
+class ToyEvaluation(Parameters):
+    every: int = 2
+    splits: tuple[str, ...] = ("in_domain", "held_out", "ood")
+
+
+class ToyRollout(Parameters):
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+
+class ToyModel(Parameters):
+    path: str = "data/01_raw/base"
+
+
+class ToyAnything(Parameters):
+    value: int = 0
+
+
+def _groups() -> dict[str, str]:
+    kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow")}
+    toys = {"evaluation": "ToyEvaluation", "rollout": "ToyRollout", "model": "ToyModel"}
+    rest = ("tasks", "environment", "chat", "demonstrations", "sft", "reward", "logprobs")
+    toys |= dict.fromkeys((*rest, "advantage", "update"), "ToyAnything")
+    return kept | {name: f"{__name__}:{model}" for name, model in toys.items()}
+
+
+class ToyEngine:
+    """Counts how often it is made."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        type(self).made += 1
+
+
+def _called(name: str, iteration: str = "") -> None:
+    CALLS.append(f"{iteration}.{name}" if iteration else name)
+    if f"{iteration}/{name}" in FAIL_AT:
+        raise RuntimeError(f"{name} of {iteration} was told to fail")
+
+
+def _folder(content: str) -> Path:
+    root = Path("data/.staging")
+    folder = root / hashlib.sha256(content.encode()).hexdigest()[:16]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    (folder / "model.safetensors").write_text(content)
+    return folder
+
+
+def _text(*values: object) -> str:
+    return hashlib.sha256(repr(values).encode()).hexdigest()[:12]
+
+
+def _rollouts(trajectory: str, key: str, split: str = "train") -> pd.DataFrame:
+    row = dict.fromkeys(schemas.ROLLOUTS.names)
+    for field in schemas.ROLLOUTS:
+        if not field.nullable:
+            kind = str(field.type)
+            row[field.name] = [] if kind.startswith("list") else {"string": "x"}.get(kind, 0)
+    row |= {"trajectory_id": trajectory, "state_key": key, "terminated": True, "truncated": False}
+    return schemas.from_rows([row | {"task_id": split, "completion_tokens": 3}], "rollouts")
+
+
+def prepare_tasks(countries, cities, elements, parameters):
+    _called("prepare_tasks")
+    task = {"task_id": "t", "environment": "e", "split": "train", "family": "f", "prompt": "p"}
+    tasks = schemas.from_rows([task | {"answers": [], "payload": "{}"}], "tasks")
+    document = {"document_id": "d", "title": _text(len(countries)), "text": "x"}
+    return tasks, schemas.from_rows([document], "documents")
+
+
+def build_demonstrations(policy, tasks, documents, parameters, environment, chat, rollout, seed):
+    _called("build_demonstrations")
+    return _rollouts("demonstration", folder_sha256(policy))
+
+
+def import_policy(model):
+    _called("import_policy", "base")
+    return _folder("base")
+
+
+def train_sft(base_policy, demonstrations, sft, model, seed):
+    _called("train_sft", "iter_00000")
+    text = _text(folder_sha256(base_policy), demonstrations["state_key"][0], seed)
+    return (*_trained(text), _metrics(0))
+
+
+def _trained(text):
+    return _folder(text), _folder(text + "critic"), _folder(text + "state"), {"kl_coef": text}
+
+
+def _metrics(value):
+    rows = [{"step": step, "metric": "loss", "value": value + step} for step in range(2)]
+    return schemas.from_rows(rows, "metrics")
+
+
+def generate_rollouts(
+    engine, policy, tasks, documents, memory, rollout, environment, chat, seed, *, iteration
+):
+    _called("generate_rollouts", iteration)
+    assert isinstance(engine, ToyEngine)
+    assert memory == []
+    rollouts = _rollouts(f"{iteration}/t/0", _text(folder_sha256(policy), seed, rollout))
+    return rollouts, schemas.empty("rollout_timings")
+
+
+def score_rewards(rollouts, tasks, parameters):
+    iteration = rollouts["trajectory_id"][0].split("/")[0]
+    _called("score_rewards", iteration)
+    value = int(iteration.removeprefix("iter_")) / 10 + dict(parameters or {}).get("value", 0)
+    row = {"trajectory_id": rollouts["trajectory_id"][0], "step_index": 0, "reward": value}
+    row |= {"components": rollouts["state_key"][0], "trajectory_reward": value, "correct": True}
+    return schemas.from_rows([row], "rewards")
+
+
+def compute_logprobs(rollouts, policy, reference, critic, parameters, model):
+    _called("compute_logprobs", rollouts["trajectory_id"][0].split("/")[0])
+    return schemas.empty("logprobs")
+
+
+def compute_advantages(rollouts, rewards, logprobs, parameters):
+    _called("compute_advantages", rollouts["trajectory_id"][0].split("/")[0])
+    row = {"trajectory_id": rewards["components"][0], "step_index": 0, "group_size": 1}
+    row |= {"advantages": [float(rewards["reward"][0])], "loss_mask": [True]}
+    return schemas.from_rows([row], "advantages")
+
+
+def build_preferences(rollouts, rewards, parameters):
+    _called("build_preferences", rollouts["trajectory_id"][0].split("/")[0])
+    return schemas.empty("preferences")
+
+
+def update_policy(
+    policy, reference, critic, trainer_state, controllers, rollouts, logprobs, advantages,
+    preferences, parameters, model, seed, *, iteration,
+):  # fmt: skip
+    _called("update_policy", iteration)
+    parts = [folder_sha256(path) for path in (policy, reference, critic, trainer_state)]
+    row = advantages.iloc[0]
+    text = _text(*parts, controllers, row["trajectory_id"], list(row["advantages"]))
+    return (*_trained(text), _metrics(1))
+
+
+def evaluate_policy(
+    engine, policy, tasks, documents, evaluation, rollout, environment, chat, reward, seed, *,
+    iteration,
+):  # fmt: skip
+    splits = evaluation["splits"] if "splits" in evaluation else ToyEvaluation().splits
+    _called("validate_policy" if splits == ["validation"] else "evaluate_policy", iteration)
+    index = 0 if iteration == "base" else int(iteration.removeprefix("iter_"))
+    numbers = dict.fromkeys(schemas.EVALUATION.names, index / 10)
+    rows = [numbers | {"split": split, "family": None, "n": 1} for split in splits]
+    key = folder_sha256(policy)
+    rollouts = _rollouts(f"{iteration}/t/0", key)
+    return schemas.from_rows(rows, "evaluation"), rollouts, schemas.empty("rewards")
+
+
+def build_report(history, tasks, demonstrations, parameters):
+    _called("build_report")
+    iterations = [name for name in history.iterations("rewards") if name != "iter_00000"]
+    summary = {"experiment": parameters["experiment"], "iterations": len(iterations)}
+    summary["temperature"] = parameters["rollout"]["temperature"]
+    rewards = {name: t["reward"].tolist() for name, t in history.iterations("rewards").items()}
+    return Figure(), f"<p>{rewards}</p>", summary
+
+
+_STAGES = {
+    "prepare_tasks": ("prepare_tasks",),
+    "demonstrations": ("build_demonstrations",),
+    "sft": ("import_policy", "train_sft"),
+    "rollout": ("generate_rollouts",),
+    "reward": ("score_rewards",),
+    "logprobs": ("compute_logprobs",),
+    "advantage": ("compute_advantages",),
+    "preferences": ("build_preferences",),
+    "update": ("update_policy",),
+    "evaluation": ("evaluate_policy",),
+    "report": ("build_report",),
+}
+
+
+def make_project(folder: Path) -> Path:
+    """A Kedro project with the repository's configuration and toy data."""
+    for name in ("src", "conf/base", "conf/local", "data/01_raw/knowledge_base"):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(REPOSITORY / "pyproject.toml", folder)
+    shutil.copy(REPOSITORY / "conf/logging.yml", folder / "conf")
+    for name in ("catalog.yml", "globals.yml"):
+        shutil.copy(REPOSITORY / "conf/base" / name, folder / "conf/base")
+    (folder / "conf/local/catalog.yml").write_text(
+        f"engine:\n  type: agent_r1.datasets.EngineDataset\n  engine: {__name__}.ToyEngine\n"
+    )
+    groups = "".join(f"{name}: {{}}\n" for name in _groups() if name not in ("mlflow", "stop"))
+    (folder / "conf/base/parameters.yml").write_text(
+        "experiment: ${globals:experiment}\nseed: 0\niterations: 3\n"
+        "mlflow: {enabled: false}\nstop: {exact_match: null}\n" + groups
+    )
+    (folder / "data/01_raw/memory.json").write_text("[]\n")
+    for name in ("countries", "cities", "elements"):
+        table = pd.DataFrame({"name": [name]})
+        table.to_parquet(folder / f"data/01_raw/knowledge_base/{name}.parquet")
+    return folder
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """A bootstrapped project with toy nodes; ``.path``, ``.calls``, ``.fail_at``."""
+    toys = sys.modules[__name__]
+    for stage, functions in _STAGES.items():
+        name = f"agent_r1.pipelines.{stage}"
+        module = ModuleType(f"{name}.nodes")
+        for function in functions:
+            setattr(module, function, getattr(toys, function))
+        monkeypatch.setitem(sys.modules, f"{name}.nodes", module)
+        monkeypatch.delitem(sys.modules, f"{name}.pipeline", raising=False)
+    monkeypatch.delitem(sys.modules, "agent_r1.pipelines.iteration.pipeline", raising=False)
+    monkeypatch.setattr(parameter_groups, "GROUPS", _groups())
+    monkeypatch.setattr(parameter_groups, "check_references", lambda *_: None)
+    monkeypatch.setattr("os.fsync", lambda _: None)  # no test pulls the plug
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    path = make_project(tmp_path)
+    monkeypatch.chdir(path)
+    bootstrap_project(path)
+    CALLS.clear()
+    FAIL_AT.clear()
+    yield SimpleNamespace(path=path, calls=CALLS, fail_at=FAIL_AT, engine=ToyEngine)
+    for stage in (*_STAGES, "iteration"):
+        sys.modules.pop(f"agent_r1.pipelines.{stage}.pipeline", None)

@@ -1,0 +1,306 @@
+"""The update: one gradient however the work is cut, and nothing trained on that must not be."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from step_tables import per_token, rollouts, step
+from tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
+
+from agent_r1.schemas import SchemaError
+from agent_r1.training.logprobs import head_of, token_logprobs
+from agent_r1.training.optimizer import make_optimizer, restore_state, save_state
+from agent_r1.training.sequences import build_sequences
+from agent_r1.training.update import UpdateParameters, accumulate, train
+from agent_r1.training.update_batch import UpdateBatch, health, prepare
+
+RANDOM = np.random.default_rng(0)
+
+
+def ids(count: int) -> list[int]:
+    return RANDOM.integers(0, VOCABULARY, count).tolist()
+
+
+# Groups p and q of 4; lengths, steps and temperatures differ; one window moves.
+TABLE = rollouts(
+    *(
+        step(f"{task}/{sample}", index, ids(3 + sample), ids(2 + sample), temperature=temperature)
+        for task, temperature in (("p", 1.0), ("q", 0.7))
+        for sample in range(4)
+        for index in range(1 + sample % 2)
+    ),
+    step("r/0", 0, ids(4), ids(3)),
+    step("r/0", 1, ids(2), ids(3), context_prefix=2, context_start=5),
+)
+TOKENS = int(sum(len(action) for action in TABLE["action_token_ids"]))
+OWNER = np.repeat(TABLE["trajectory_id"], [len(a) for a in TABLE["action_token_ids"]]).to_numpy()
+AT_POLICY = token_logprobs(random_model(), build_sequences(TABLE))
+AT_REFERENCE = token_logprobs(random_model(seed=1), build_sequences(TABLE))
+ADVANTAGES = dict(zip(sorted(set(OWNER)), RANDOM.normal(size=9), strict=True))
+A = np.array([ADVANTAGES[name] for name in OWNER])
+
+
+def tables(
+    advantages: np.ndarray = A,
+    mask: np.ndarray | None = None,
+    policy_logprobs: np.ndarray = AT_POLICY,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    mask = np.ones(TOKENS, bool) if mask is None else mask
+    logprobs = per_token(
+        TABLE, "logprobs", policy_logprobs=policy_logprobs, reference_logprobs=AT_REFERENCE
+    )
+    return TABLE, logprobs, per_token(TABLE, "advantages", advantages=advantages, loss_mask=mask)
+
+
+def batch(**changes: Any) -> UpdateBatch:
+    return prepare(*tables(**changes), needs_reference=True)
+
+
+def gradient(
+    of: UpdateBatch, model: torch.nn.Module | None = None, **parameters: Any
+) -> torch.Tensor:
+    """Gradient of one mini-batch of everything."""
+    model = model or random_model()
+    everything = np.arange(len(of.sequences.trajectories.ids))
+    accumulate(model, head_of(model), of, everything, UpdateParameters(**parameters))
+    return flat_gradient(model)
+
+
+def distance(a: torch.Tensor, b: torch.Tensor) -> float:
+    return ((a - b).norm() / b.norm()).item()
+
+
+def run(of: UpdateBatch, seed: int = 0, **parameters: Any) -> tuple[torch.Tensor, pd.DataFrame]:
+    """Weights and metrics after training a fresh model."""
+    model, parameters = random_model(), UpdateParameters(**parameters)
+    _, metrics = train(model, make_optimizer(model, parameters), of, parameters, seed)
+    return flat_weights(model), metrics
+
+
+def metric(metrics: pd.DataFrame, name: str) -> list[float]:
+    return metrics.loc[metrics["metric"] == name, "value"].tolist()
+
+
+AGGREGATIONS = (
+    "token_mean",
+    "sequence_mean_token_mean",
+    "sequence_mean_token_sum",
+    "constant_norm",
+)
+
+
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_p22_the_gradient_does_not_depend_on_the_micro_batch(aggregation: str, size: int) -> None:
+    how = {"aggregation": aggregation, "kl_coef": 0.1, "entropy_coef": 0.01}
+    whole = gradient(batch(), micro_batch_trajectories=100, **how)
+    assert distance(gradient(batch(), micro_batch_trajectories=size, **how), whole) < 1e-5
+
+
+def test_p22_a_wrong_normalisation_would_be_seen() -> None:
+    """Averaging per micro-batch, as was seen elsewhere, gives another gradient than the sum."""
+    whole = gradient(batch(), aggregation="token_mean")
+    model, of = random_model(), batch()
+    for part in np.array_split(np.arange(9), 3):
+        accumulate(model, head_of(model), of, part, UpdateParameters(aggregation="token_mean"))
+    assert distance(flat_gradient(model) / 3, whole) > 1e-2
+
+
+def test_p22_masked_tokens_and_unscored_trajectories_do_not_count() -> None:
+    mask = (OWNER != "q/3") & (np.arange(TOKENS) % 3 > 0)
+    poisoned = np.where(mask, A, 7.0)
+    expected = gradient(batch(mask=mask), kl_coef=0.1)
+    assert distance(gradient(batch(mask=mask, advantages=poisoned), kl_coef=0.1), expected) == 0
+
+    without = TABLE[TABLE["trajectory_id"] != "q/3"].reset_index(drop=True)
+    kept = OWNER != "q/3"
+    logprobs = per_token(
+        without,
+        "logprobs",
+        policy_logprobs=AT_POLICY[kept],
+        reference_logprobs=AT_REFERENCE[kept],
+    )
+    advantages = per_token(without, "advantages", advantages=A[kept], loss_mask=mask[kept])
+    smaller = prepare(without, logprobs, advantages, needs_reference=True)
+    for aggregation in AGGREGATIONS:
+        how = {"aggregation": aggregation, "kl_coef": 0.1}
+        assert distance(gradient(smaller, **how), gradient(batch(mask=mask), **how)) < 1e-5
+
+
+def test_p22_row_order_changes_nothing() -> None:
+    shuffled = (
+        table.sample(frac=1, random_state=seed).reset_index(drop=True)
+        for seed, table in enumerate(tables())
+    )
+    how = {"mini_batch_trajectories": 4, "learning_rate": 0.01}
+    weights, _ = run(batch(), **how)
+    assert torch.equal(run(prepare(*shuffled, needs_reference=True), **how)[0], weights)
+
+
+def test_p06_nan_in_a_masked_slot_leaves_loss_and_gradient_finite() -> None:
+    mask = np.arange(TOKENS) != 5
+    clean = gradient(batch(mask=mask), kl_coef=0.1)
+    for field in ("advantages", "policy_logprobs"):
+        source = {"advantages": A, "policy_logprobs": AT_POLICY}[field]
+        poisoned = np.where(mask, source, np.nan)
+        found = gradient(batch(mask=mask, **{field: poisoned}), kl_coef=0.1)
+        assert found.isfinite().all()
+        assert torch.equal(found, clean)
+
+
+def test_nan_in_a_trained_slot_is_refused_before_any_work() -> None:
+    poisoned = AT_POLICY.copy()
+    poisoned[5] = math.nan
+    with pytest.raises(SchemaError, match="'policy_logprobs' of a trained token is not finite"):
+        batch(policy_logprobs=poisoned)
+
+
+def test_p24_the_ratio_is_one_before_the_first_step() -> None:
+    _, metrics = run(batch(), mini_batch_trajectories=3, epochs=2, learning_rate=0.01)
+    assert metric(metrics, "initial_ratio_max_deviation")[0] < 1e-4
+    assert metric(metrics, "ratio_mean")[0] == pytest.approx(1, abs=1e-4)
+    assert metric(metrics, "old_kl")[0] == pytest.approx(0, abs=1e-6)
+    assert len(metric(metrics, "initial_ratio_max_deviation")) == 1
+    assert metric(metrics, "ratio_max")[-1] > 1.001
+
+
+def test_p23_a_step_on_the_kl_alone_lowers_it() -> None:
+    of = batch(advantages=np.zeros(TOKENS))
+    for estimator in ("k2", "k3"):
+        how = {"kl_coef": 1.0, "kl_estimator": estimator, "learning_rate": 0.01}
+        _, metrics = run(of, epochs=10, **how)
+        kl = metric(metrics, "reference_kl")
+        assert kl[-1] < 0.8 * kl[0]
+
+
+def test_p23_the_kl_to_the_policy_itself_is_zero() -> None:
+    table, logprobs, advantages = tables()
+    logprobs = logprobs.assign(reference_logprobs=logprobs["policy_logprobs"])
+    _, metrics = run(prepare(table, logprobs, advantages, needs_reference=True))
+    assert metric(metrics, "reference_kl")[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_a_better_than_expected_trajectory_becomes_likelier_and_a_worse_one_less_likely() -> None:
+    model, parameters = random_model(), UpdateParameters(learning_rate=1e-3)
+    good = np.where(np.char.startswith(OWNER.astype(str), "p"), 1.0, -1.0)
+    train(model, make_optimizer(model, parameters), batch(advantages=good), parameters, 0)
+    change = token_logprobs(model, build_sequences(TABLE)) - AT_POLICY
+    assert change[good > 0].mean() > 0
+    assert change[good < 0].mean() < 0
+
+
+def test_skipping_zero_advantages_leaves_the_gradient_as_it_is() -> None:
+    partly = np.where(np.char.startswith(OWNER.astype(str), "p"), 0.0, A)
+    of = batch(advantages=partly)
+    expected = gradient(of, skip_zero_advantages=False)
+    assert distance(gradient(of, skip_zero_advantages=True), expected) < 1e-6
+    _, metrics = run(of)
+    run_tokens = float((partly != 0).sum())
+    assert (metric(metrics, "tokens"), metric(metrics, "run_tokens")) == ([TOKENS], [run_tokens])
+    _, with_kl = run(of, kl_coef=0.1)
+    assert metric(with_kl, "run_tokens") == [TOKENS]
+
+
+def test_p27_weights_not_rows_decide_how_many_updates_there_are() -> None:
+    _, metrics = run(batch(), mini_batch_trajectories=4, epochs=2)
+    # 9 trajectories of 15 rows: 3 + 3 + 3 an epoch
+    assert len(metric(metrics, "grad_norm")) == 6
+    assert sum(metric(metrics, "tokens")) == 2 * TOKENS
+
+
+def test_p37_two_updates_with_a_saved_state_between_are_one_long_one(tmp_path) -> None:
+    parameters = UpdateParameters(learning_rate=0.01, mini_batch_trajectories=3)
+    of, straight = batch(), random_model()
+    optimizer = make_optimizer(straight, parameters)
+    for iteration in range(2):
+        train(straight, optimizer, of, parameters, iteration)
+
+    model = random_model()
+    optimizer = make_optimizer(model, parameters)
+    taken, _ = train(model, optimizer, of, parameters, 0)
+    save_state(model, optimizer, taken, tmp_path)
+    optimizer = make_optimizer(model, parameters)
+    assert restore_state(model, optimizer, tmp_path) == taken == 3
+    train(model, optimizer, of, parameters, 1)
+    assert torch.equal(flat_weights(model), flat_weights(straight))
+
+
+def test_equal_seeds_give_equal_weights_and_metrics_and_others_do_not() -> None:
+    how = {"mini_batch_trajectories": 3, "learning_rate": 0.01}
+    weights, metrics = run(batch(), **how)
+    again, same_metrics = run(batch(), **how)
+    assert torch.equal(weights, again)
+    assert metrics.equals(same_metrics)
+    assert not torch.equal(weights, run(batch(), seed=1, **how)[0])
+
+
+def test_nothing_scored_changes_no_weight() -> None:
+    weights, metrics = run(batch(mask=np.zeros(TOKENS, bool)))
+    assert torch.equal(weights, flat_weights(random_model()))
+    assert metric(metrics, "trained_trajectories") == [0]
+
+
+def test_p25_the_drift_between_sampler_and_trainer_is_reported() -> None:
+    table, logprobs, advantages = tables()
+    sampled = per_token(TABLE, "logprobs", policy_logprobs=AT_POLICY)["policy_logprobs"]
+    lists = [list(values) for values in sampled]
+    lists[0][0] += 0.5
+    table = table.assign(action_logprobs=pd.Series(lists, dtype=table["action_logprobs"].dtype))
+    values = health(prepare(table, logprobs, advantages, needs_reference=False), np.arange(9))
+    assert values["logprob_drift_max"] == pytest.approx(0.5, abs=1e-5)
+    assert values["logprob_drift_mean"] == pytest.approx(0.5 / TOKENS, abs=1e-5)
+
+
+def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
+    partly = np.where(np.char.startswith(OWNER.astype(str), "p"), 0.0, A)
+    unscored = OWNER != "r/0"
+    values = health(batch(advantages=partly, mask=unscored), np.arange(8))
+    assert values["zero_variance_groups"] == pytest.approx(1 / 2)  # p, but not q
+    assert values["trained_trajectories"] == 8
+
+    # an old policy at which every ratio is 2 (above) or 1/2 (below)
+    up = np.where(np.arange(TOKENS) % 2, np.log(2), -np.log(2))
+    of = batch(advantages=np.ones(TOKENS), policy_logprobs=AT_POLICY - up.astype(np.float32))
+    _, metrics = run(of)
+    high = (np.arange(TOKENS) % 2).mean()
+    assert metric(metrics, "clip_fraction_high") == pytest.approx([high])
+    assert metric(metrics, "clip_fraction_low") == [0]
+    assert metric(metrics, "ratio_mean") == pytest.approx([2 * high + 0.5 * (1 - high)], abs=1e-4)
+    assert metric(metrics, "ratio_max") == pytest.approx([2], abs=1e-3)
+
+
+def test_the_loss_is_what_its_definition_says() -> None:
+    _, metrics = run(batch(), kl_coef=0.5, aggregation="token_mean")
+    log_ratio = (AT_REFERENCE - AT_POLICY).astype(np.float64)
+    k3 = np.expm1(log_ratio) - log_ratio
+    assert metric(metrics, "policy_loss") == pytest.approx([-A.mean()], abs=1e-5)
+    assert metric(metrics, "reference_kl") == pytest.approx([k3.mean()], rel=1e-4)
+    assert metric(metrics, "loss") == pytest.approx([-A.mean() + 0.5 * k3.mean()], rel=1e-4)
+
+
+def test_a_missing_reference_is_named_when_the_loss_needs_it() -> None:
+    table, logprobs, advantages = tables()
+    logprobs = logprobs.drop(columns="reference_logprobs").assign(
+        reference_logprobs=pd.Series([None] * len(TABLE), dtype=logprobs["policy_logprobs"].dtype)
+    )
+    with pytest.raises(SchemaError, match=r"set logprobs\.reference to true"):
+        prepare(table, logprobs, advantages, needs_reference=True)
+    _, metrics = run(prepare(table, logprobs, advantages, needs_reference=False))
+    assert metric(metrics, "reference_kl") == []
+
+
+def test_lists_of_another_length_than_the_action_are_named() -> None:
+    table, logprobs, advantages = tables()
+    lists = [list(values) for values in advantages["advantages"]]
+    lists[2] = lists[2][:-1]
+    advantages = advantages.assign(
+        advantages=pd.Series(lists, dtype=advantages["advantages"].dtype)
+    )
+    name = TABLE["trajectory_id"].iloc[2]
+    with pytest.raises(SchemaError, match=f"'advantages' of trajectory '{name}'"):
+        prepare(table, logprobs, advantages, needs_reference=False)

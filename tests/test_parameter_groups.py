@@ -99,6 +99,14 @@ def test_an_unusable_model_folder_is_refused(model, change, message):
         check(model)
 
 
+def test_a_pipeline_that_reads_no_model_needs_none(tmp_path):
+    parameters = read_parameters({"model": {"path": "missing"}})
+    check_references(parameters, tmp_path, {"place_names", "params:pretrain"})
+    for inputs in ({"params:model"}, {"params:model.path"}, {"parameters"}):
+        with pytest.raises(ParameterError, match="does not exist"):
+            check_references(parameters, tmp_path, inputs)
+
+
 @pytest.mark.parametrize(
     ("environment", "message"),
     [

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from kedro.config import OmegaConfigLoader
 from kedro.io import DataCatalog
 
 from agent_r1 import settings
+from agent_r1.hashing import file_sha256
 from agent_r1.parameter_groups import GROUPS, read_parameters
 from agent_r1.pipeline_registry import register_pipelines
+from agent_r1.tasks.spelling import key
 
 REPOSITORY = Path(__file__).parents[1]
+RAW = REPOSITORY / "data/01_raw"
 NAMES = (
     "prepare_tasks", "base", "demonstrations", "iter_00000", "iter_00001", "iter_00012", "report",
     "knowledge_base", "pretrain", "__default__",
@@ -50,3 +56,28 @@ def test_every_experiment_has_its_own_paths(config):
         assert path.startswith("data/0") or entry["type"].endswith("EngineDataset"), name
         shared = path.startswith("data/01_raw/") or name == "place_names"
         assert shared or "/default/" in path or not path, name
+
+
+def test_place_names_are_none_of_the_knowledge_base():
+    """Fictional worlds are told about them; a held-out entity must not be known from there."""
+    tables = {
+        name: pd.read_parquet(RAW / f"knowledge_base/{name}.parquet")
+        for name in ("countries", "cities")
+    }
+    known = {*tables["countries"]["name"], *tables["countries"]["capital"].dropna()}
+    known |= set(tables["cities"]["name"])
+    names = pd.read_parquet(RAW / "place_names.parquet")["name"]
+    assert len(names) > 10_000
+    assert not {key(name) for name in names} & {key(name) for name in known}
+
+
+def test_the_tiny_base_is_tiny_and_what_its_manifest_says():
+    folder = RAW / "tiny_base"
+    files = {file.name: file for file in folder.iterdir() if not file.name.startswith("_")}
+    manifest = json.loads((folder / "_manifest.json").read_text(encoding="utf-8"))
+    assert {name: file_sha256(file) for name, file in files.items()} == manifest["sha256"]
+    assert sum(file.stat().st_size for file in files.values()) <= 12_000_000
+    with files["model.safetensors"].open("rb") as weights:  # 8 bytes: length of the JSON header
+        header = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
+    shapes = [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
+    assert sum(map(math.prod, shapes)) == manifest["model_parameters"] <= 3_000_000

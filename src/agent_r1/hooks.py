@@ -1,4 +1,4 @@
-"""What happens around every Kedro run: validation, pinning, manifests, tracking, progress.
+"""What happens around every Kedro run: validation, pinning, manifests, tracking, console.
 
 They are hooks, and not part of the driver, so that `kedro run --pipelines …`, a notebook's
 ``session.run()`` and the driver all leave the same records behind.
@@ -16,7 +16,7 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
-from agent_r1 import parameter_groups, progress
+from agent_r1 import console, parameter_groups, progress
 from agent_r1.datasets import HistoryDataset
 from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
@@ -65,11 +65,12 @@ class ValidationHooks:
     """Refuses bad parameters before the first node."""
 
     @hook_impl(tryfirst=True)
-    def before_pipeline_run(self, run_params: dict[str, Any], catalog: CatalogProtocol) -> None:
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+    ) -> None:
         """Raises `ParameterError`."""
-        parameter_groups.check_references(
-            resolved_parameters(catalog), Path(run_params["project_path"])
-        )
+        parameters, project = resolved_parameters(catalog), Path(run_params["project_path"])
+        parameter_groups.check_references(parameters, project, pipeline.inputs())
 
 
 class LineageHooks:
@@ -218,6 +219,11 @@ class ProgressHooks:
 
     def __init__(self) -> None:
         self._run: RunRecord | None = None
+
+    @hook_impl
+    def after_context_created(self) -> None:
+        """Nothing heavy is imported yet, so this is the time to ask for silence."""
+        console.quieten()
 
     @hook_impl
     def before_pipeline_run(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:

@@ -5,7 +5,7 @@ Everything here runs before any work starts, so that a misspelt key costs a seco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -139,10 +139,18 @@ def _read(
         return None
 
 
-def check_references(parameters: Resolved, project: Path) -> None:
+def check_references(
+    parameters: Resolved, project: Path, inputs: Collection[str] = ("params:model",)
+) -> None:
     """Check what the parameters name: the environment with its options, and the base model.
 
     The estimator, the objective, the reward terms and the like are checked by their groups.
+
+    Args:
+        parameters: all of them.
+        project: root of the project.
+        inputs: what is read by the pipeline that is about to run. Without the group ``model``,
+            the base model may be missing: ``pretrain`` makes one.
 
     Raises:
         ParameterError: something is named that does not exist, or cannot be used.
@@ -151,6 +159,8 @@ def check_references(parameters: Resolved, project: Path) -> None:
     from agent_r1.training.policy import ModelFolderError, check_model_folder
 
     check_environment(EnvironmentParameters(**parameters.groups["environment"]))
+    if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
+        return
     try:
         check_model_folder(project / parameters.groups["model"]["path"])
     except ModelFolderError as error:

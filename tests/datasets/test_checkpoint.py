@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,32 @@ def test_without_versions_the_folder_is_replaced(tmp_path):
     dataset.save(staged(tmp_path, a="2"))
     assert (tmp_path / "tiny_base/a").read_text() == "2"
     assert not (tmp_path / "tiny_base/b").exists()
+
+
+def test_a_checked_out_folder_without_a_marker_is_replaced_too(tmp_path):
+    (tmp_path / "tiny_base").mkdir()
+    (tmp_path / "tiny_base/old").touch()
+    dataset = CheckpointDataset(filepath=str(tmp_path / "tiny_base"))
+    dataset.save(staged(tmp_path, new="1"))
+    assert {file.name for file in dataset.load().iterdir()} == {"new", COMMITTED}
+    assert [folder.name for folder in tmp_path.iterdir()] == ["tiny_base"]
+
+
+def test_a_failed_replacement_keeps_the_old_folder(tmp_path, monkeypatch):
+    dataset = CheckpointDataset(filepath=str(tmp_path / "tiny_base"))
+    dataset.save(staged(tmp_path, a="1"))
+    new = staged(tmp_path, a="2")
+    rename = os.rename
+
+    def other_file_system(source, target):
+        if Path(source) == new:
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        rename(source, target)
+
+    monkeypatch.setattr("os.rename", other_file_system)
+    with pytest.raises(DatasetError, match="same file system"):
+        dataset.save(new)
+    assert (dataset.load() / "a").read_text() == "1"
 
 
 def test_a_missing_folder_is_an_error(tmp_path):

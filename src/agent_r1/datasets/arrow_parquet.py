@@ -27,7 +27,8 @@ class ArrowParquetDataset(LocalDataset):
     """A Parquet file with exactly the columns and types of a schema of `agent_r1.schemas`.
 
     Saving takes any DataFrame that fits the schema; loading gives one with Arrow-backed dtypes.
-    The bytes are a function of the content alone: pandas' metadata is not written.
+    The bytes are a function of the content alone: pandas' metadata is not written. What the schema
+    says about each column is, so that a file describes itself.
     """
 
     def __init__(
@@ -67,8 +68,8 @@ class ArrowParquetDataset(LocalDataset):
             table = schemas.to_arrow(data, self._schema)
         else:
             table = pa.Table.from_pandas(data, preserve_index=False)
-        # Metadata about pandas, and of the fields, is not content.
-        plain = pa.schema([field.remove_metadata() for field in table.schema])
+        # Pandas' metadata depends on its version; that of the fields is constant.
+        plain = table.schema.remove_metadata()
         table = pa.Table.from_arrays(table.combine_chunks().columns, schema=plain)
         with atomic_path(path) as temporary:
             pq.write_table(table, temporary, **_WRITE)

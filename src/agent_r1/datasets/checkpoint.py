@@ -23,7 +23,8 @@ class CheckpointDataset(LocalDataset):
 
     1. The node (or its ranks) writes a folder under ``data/.staging`` and returns its path.
     2. ``save(path)`` refuses pickles, flushes the files, renames the folder into place, and
-       writes the marker last. A crash in between leaves a folder that no one loads.
+       writes the marker last. A crash in between leaves a folder that no one loads. Without
+       versions, an older folder waits beside the staged one until the marker is written.
     3. ``load()`` gives the path of the committed folder. Weights never pass through the catalog.
     """
 
@@ -44,22 +45,35 @@ class CheckpointDataset(LocalDataset):
             if file.is_file():
                 flush(file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        if self._version is None and path.is_dir():
-            shutil.rmtree(path)  # a version is never overwritten, raw data is
+        old = None
+        if self._version is None and path.is_dir():  # a version is never overwritten, raw data is
+            old = folder.with_name(f"{folder.name}.replaced")
+            _move(path, old)
         try:
-            os.rename(folder, path)
-        except OSError as error:
-            raise DatasetError(
-                f"cannot move the checkpoint {folder} to {path}: {error.strerror}. The folder must "
-                "be on the same file system: write it under data/.staging."
-            ) from error
+            _move(folder, path)
+        except DatasetError:
+            if old is not None:
+                _move(old, path)
+            raise
         flush(path.parent)
         write_json(path / COMMITTED, {"files": sum(1 for _ in path.rglob("*"))})
+        if old is not None:
+            shutil.rmtree(old)
 
 
 def is_committed(path: str | Path) -> bool:
     """Whether the folder is a checkpoint whose marker was written."""
     return (Path(path) / COMMITTED).is_file()
+
+
+def _move(folder: Path, target: Path) -> None:
+    try:
+        os.rename(folder, target)
+    except OSError as error:
+        raise DatasetError(
+            f"cannot move the checkpoint {folder} to {target}: {error.strerror}. The two must be "
+            "on the same file system: write checkpoints under data/.staging."
+        ) from error
 
 
 def _check(folder: Path) -> None:

@@ -13,9 +13,11 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.local import LocalEngine
+from agent_r1.environments.multihop_qa import MultihopQAEnv
 from agent_r1.hashing import folder_sha256
+from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
-from agent_r1.pipelines.rollout.nodes import generate_rollouts
+from agent_r1.pipelines.rollout.nodes import BrokenEnvironmentError, generate_rollouts
 from agent_r1.rollout import RolloutParameters
 
 ROLLOUT = {
@@ -131,3 +133,28 @@ def test_bad_input_is_refused_before_the_engine_is_touched(policy, tasks, docume
     with pytest.raises(ParameterError, match="built for 256 positions"):
         run(policy, tasks, documents, engine, max_context_tokens=257)
     assert engine.weight_version == ""
+
+
+def test_an_environment_that_fails_everywhere_stops_the_run(policy, tasks, documents, monkeypatch):
+    def broken(self):
+        raise EnvironmentFailure("the database is down")
+
+    monkeypatch.setattr(MultihopQAEnv, "reset", broken)
+    with pytest.raises(BrokenEnvironmentError) as caught:
+        run(policy, tasks, documents)
+    assert "'multihop_qa' failed in all 12 trajectories" in str(caught.value)
+    assert str(caught.value).endswith("/0: the database is down")
+
+
+def test_an_environment_that_fails_sometimes_does_not(policy, tasks, documents, monkeypatch):
+    reset, calls = MultihopQAEnv.reset, []
+
+    def flaky(self):
+        calls.append(self)
+        if len(calls) < 12:
+            raise EnvironmentFailure("the database is down")
+        return reset(self)
+
+    monkeypatch.setattr(MultihopQAEnv, "reset", flaky)
+    rollouts, _ = run(policy, tasks, documents)
+    assert (rollouts["end_reason"].dropna() == "infrastructure").sum() == 11

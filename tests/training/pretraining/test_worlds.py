@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_r1.training.pretraining.formats import FORMATS, plain, question_answer
+from agent_r1.training.pretraining.formats import (
+    FORMATS,
+    dialogue_marked,
+    plain,
+    question_answer,
+)
 from agent_r1.training.pretraining.worlds import Page, Question, WorldMaker
 
 NAMES = [f"Place{chr(65 + i)}{chr(97 + i)}" for i in range(26)] + ["San Roque", "Baden-Baden"]
@@ -58,6 +63,15 @@ def test_only_what_follows_from_the_text_is_learned(form):
     assert "Dun" in learned
     assert "Belo" in given_text
     assert "Belo" not in learned, "a random fact that no question asks for cannot be predicted"
+
+
+def test_made_up_markup_is_learned_only_where_it_stood_before():
+    for seed in range(30):
+        pieces = dialogue_marked(Random(seed), [QUESTION, QUESTION])
+        told = [piece for piece in pieces if "Dun" in piece.text and piece.learn]
+        first, second = (pieces[i - 1] for i, piece in enumerate(pieces) if piece in told)
+        assert (first.learn, second.learn) == (False, True)
+        assert first.text == second.text
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,14 @@ from agent_r1 import progress, schemas
 from agent_r1.chat import ChatParameters
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
+from agent_r1.mdp import EndReason
 from agent_r1.rollout import RolloutParameters, group_requests, run_trajectories, select_tasks
 
 STAGE = "generate_rollouts"
+
+
+class BrokenEnvironmentError(RuntimeError):
+    """The infrastructure failed in every trajectory: there is nothing to train on."""
 
 
 def generate_rollouts(
@@ -47,6 +53,7 @@ def generate_rollouts(
 
     Raises:
         ParameterError: a parameter cannot be used, or there are too few training tasks.
+        BrokenEnvironmentError: see there; a trajectory that fails among others is only not scored.
     """
     rollout = RolloutParameters.read(rollout, "rollout")
     chosen = select_tasks(
@@ -56,7 +63,7 @@ def generate_rollouts(
         seed=seed,
     )
     temperatures = [rollout.temperature] * rollout.group_size
-    return run_trajectories(
+    rollouts, timings = run_trajectories(
         engine,
         policy,
         group_requests(chosen, iteration, temperatures, seed, STAGE),
@@ -65,4 +72,18 @@ def generate_rollouts(
         EnvironmentParameters.read(environment, "environment"),
         ChatParameters.read(chat, "chat"),
         progress.reporter(),
+    )
+    _check_infrastructure(rollouts)
+    return rollouts, timings
+
+
+def _check_infrastructure(rollouts: pd.DataFrame) -> None:
+    last = rollouts[rollouts["end_reason"].notna()]
+    if last.empty or (last["end_reason"] != EndReason.INFRASTRUCTURE.value).any():
+        return
+    first = last.iloc[0]
+    failure = json.loads(first["info"]).get("failure", first["info"])
+    raise BrokenEnvironmentError(
+        f"the environment '{first['environment']}' failed in all {len(last)} trajectories; in "
+        f"{first['trajectory_id']}: {failure}"
     )

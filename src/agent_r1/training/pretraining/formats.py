@@ -1,5 +1,5 @@
 """The surface forms in which a fictional world is told: plain text, questions and answers, a
-ReAct-like log, and two dialogues with role tokens.
+ReAct-like log, and dialogues with role tokens, some of them with made-up markup.
 
 None of them is the agent's own form (no ``<tool_call>``, no ``<answer>``): that one is learned from
 demonstrations. Every form is a list of `Piece`; ``learn`` marks what follows from what was said
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from agent_r1.training.pretraining.worlds import Page, Question
+from agent_r1.training.pretraining.worlds import Page, Question, made_up_word
 
 END_OF_TEXT = "<|endoftext|>"
 TURN_START = "<|im_start|>"
@@ -126,10 +126,62 @@ def dialogue_json(random: Random, questions: Sequence[Question]) -> list[Piece]:
     )
 
 
+def dialogue_marked(random: Random, questions: Sequence[Question]) -> list[Piece]:
+    """A dialogue whose markup is made up for this one: random words in one of several patterns.
+
+    Markup that stood before is learned, its first occurrence is not: there is nothing to know it
+    from. What is taught is to put the right name into whatever markup a user's agent will have.
+    """
+    look, tell = (random.choice(_MARKUP) for _ in range(2))
+    looks, tells = (tuple(made_up_word(random) for _ in range(3)) for _ in range(2))
+    role = random.choice(("tool", "page", "user", made_up_word(random)))
+    pieces: list[Piece] = []
+    shown: set[str] = set()
+    for question in questions:
+        pieces.append(_turn("user", question.text))
+        for page in question.pages:
+            pieces += _marked_reply(look, looks, page.title, "look" in shown)
+            pieces.append(_turn(role, page_text(random, page)))
+            shown.add("look")
+        pieces += _marked_reply(tell, tells, question.answer, "tell" in shown)
+        shown.add("tell")
+    return pieces
+
+
+_MARKUP = (
+    ("<{0}>", "</{0}>"),
+    ("<{0}><{1}>", "</{1}></{0}>"),
+    ("{0}[", "]"),
+    ('{0}("', '")'),
+    ("{0}: ", ""),
+    ('{{"{0}": "', '"}}'),
+    ('{{"{0}": "{1}", "{2}": "', '"}}'),
+    ('{{"{0}": "{1}", "{2}": {{"{0}": "', '"}}}}'),
+    ('<{0}>{{"{1}": "', '"}}</{0}>'),
+)
+"""What stands before and after a name; {0}, {1} and {2} are words of the example."""
+
+
+def _marked_reply(
+    markup: tuple[str, str], words: tuple[str, ...], content: str, known: bool
+) -> list[Piece]:
+    before, after = (part.format(*words) for part in markup)
+    return [
+        Piece(f"{TURN_START}assistant\n", False),
+        Piece(before, known),
+        Piece(f"{content}{after}{TURN_END}", True),
+        Piece("\n", False),
+    ]
+
+
 FORMATS: tuple[Callable[[Random, Sequence[Question]], list[Piece]], ...] = (
     plain,
     question_answer,
     react,
     dialogue_text,
     dialogue_json,
+    dialogue_marked,
+    dialogue_marked,
+    dialogue_marked,
 )
+"""Drawn evenly; made-up markup is the most general form, and stands more than once."""

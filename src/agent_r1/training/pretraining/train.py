@@ -42,21 +42,21 @@ class PretrainParameters(Parameters):
     intermediate_size: int = 384
     rope_theta: float = 10000.0
     max_positions: int = 2048
-    steps: int = 1500
+    steps: int = 1300
     batch_size: int = 64
     learning_rate: float = 4e-3
     muon_learning_rate: float = 6e-3
     bfloat16: bool = True
     """Matrix products in bfloat16; weights and their updates stay in float32."""
     warmup_steps: int = 50
-    decay_share: float = 0.4
+    decay_share: float = 0.5
     """The learning rate is constant, then falls linearly to zero over this share of the run."""
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0
     growth_share: float = 0.35
     """Share of the run over which pages grow from ``short_page`` to ``long_page``."""
     short_page: int = 2
-    long_page: int = 11
+    long_page: int = 10
     """Facts per page, at most."""
     max_tokens: int = 448
     """Longer examples are cut."""
@@ -86,7 +86,7 @@ def _questions(
 ) -> list[Question]:
     """``together``: several questions on one world, whose pages are all shown first."""
     if not together:
-        return [_question(maker, random, facts) for _ in range(random.randint(1, 2))]
+        return [_question(maker, random, facts) for _ in range(random.randint(1, 3))]
     chain = maker.chain(random, 2, facts)
     other = maker.chain(random, 1, facts)
     options: list[list[Page]] = [chain, chain[1:], chain[:1], other]

@@ -130,7 +130,9 @@ class WorldMaker:
         for i in range(count):
             if random.random() < 0.15:  # an unseen label must be matched, it cannot be known
                 prefixed = random.random() < 0.5
-                labels[i] = f"{_word(random)} {labels[i]}" if prefixed else _word(random)
+                labels[i] = (
+                    f"{made_up_word(random)} {labels[i]}" if prefixed else made_up_word(random)
+                )
         return labels if len(set(labels)) == count else self._labels(random, count)
 
     def _value(self, random: Random) -> str:
@@ -145,11 +147,11 @@ class WorldMaker:
         if kind < 0.64:
             return f"{random.uniform(-180, 180):.2f}"
         if kind < 0.68:
-            return random.choice((".", "")) + _word(random)[:2]
+            return random.choice((".", "")) + made_up_word(random)[:2]
         if kind < 0.71:
             return f"+{random.randint(1, 999)}"
         if kind < 0.75:
-            return _word(random)[:3].upper()
+            return made_up_word(random)[:3].upper()
         if kind < 0.81:
             return name.split(" ")[0] + random.choice(_DEMONYM_ENDINGS)
         if kind < 0.86:
@@ -157,9 +159,10 @@ class WorldMaker:
         if kind < 0.90:
             return f"{random.choice(self.place_names)}/{name}"
         if kind < 0.94:
-            return _word(random).capitalize()
+            return made_up_word(random).capitalize()
         return ", ".join(random.sample(self.place_names, random.randint(2, 4)))
 
 
-def _word(random: Random) -> str:
+def made_up_word(random: Random) -> str:
+    """A word of two to four syllables that means nothing."""
     return "".join(random.choice(_SYLLABLES) for _ in range(random.randint(2, 4)))

@@ -1,0 +1,66 @@
+"""What the README says can be done: its example is tested elsewhere, and its commands parse."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from kedro.config import OmegaConfigLoader
+from kedro.framework.cli.project import run as kedro_run
+
+from agent_r1 import settings
+from agent_r1.parameter_groups import read_parameters
+from agent_r1.pipeline_registry import register_pipelines
+
+REPOSITORY = Path(__file__).parents[1]
+README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^kedro run.*$", README, re.MULTILINE)
+NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
+
+
+def test_the_environment_is_the_tested_one():
+    source = (REPOSITORY / "tests/environments/test_thirty_lines.py").read_text(encoding="utf-8")
+    example = re.search(r"EXAMPLE = '''\\\n(.*?)'''", source, re.DOTALL)
+    assert example is not None
+    assert f"```python\n{example[1]}```" in README
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_names_what_exists(command):
+    options = kedro_run.make_context("run", shlex.split(command)[2:]).params
+    names = [node.name for p in options["pipelines"] for node in register_pipelines()[p].nodes]
+    assert set(options["node_names"] if "node_names" in options else options["nodes"]) <= set(names)
+
+
+@pytest.mark.parametrize("command", [c for c in COMMANDS if "--params" in c])
+def test_a_commands_parameters_are_known_and_keep_the_others(command):
+    params = kedro_run.make_context("run", shlex.split(command)[2:]).params["params"]
+    config = OmegaConfigLoader(
+        str(REPOSITORY / "conf"), env="base", runtime_params=params, **settings.CONFIG_LOADER_ARGS
+    )
+    resolved = read_parameters(config["parameters"])
+    assert "outcome" in resolved.groups["reward"]["terms"]
+    assert (resolved.experiment.experiment != "default") == ("experiment" in params)
+
+
+def test_there_are_commands():
+    assert len(COMMANDS) >= 5
+
+
+def test_files_that_are_named_exist():
+    shipped = re.findall(r"`((?:src|conf|notebooks|data/01_raw)/[\w./-]+\.\w+)`", README)
+    assert shipped
+    missing = [name for name in shipped if not (REPOSITORY / name).exists()]
+    assert missing == ["src/agent_r1/environments/calculator.py"]  # the example is the reader's
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
+def test_a_notebook_compiles_and_has_no_outputs(notebook):
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            compile("".join(cell["source"]), notebook.name, "exec")
+            assert cell["outputs"] == []

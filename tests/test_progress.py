@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from agent_r1 import progress
-from agent_r1.progress import Display, LineDisplay, LiveDisplay, reporter, shown
+from agent_r1.progress import Display, LineDisplay, LiveDisplay, reporter, shown, stepper
 
 
 def console(*, terminal: bool) -> Console:
@@ -55,6 +55,24 @@ def test_the_live_display_shows_what_runs():
     assert "128/256" in text
     assert "tok/s" in text
     assert "reward 0.500" in text
+
+
+@pytest.mark.parametrize(("total", "count"), [(100, "7/100"), (None, "7 ")])
+def test_the_live_display_shows_optimizer_steps(total, count):
+    display = LiveDisplay(console(terminal=True))
+    with shown(display):
+        display.node_started("iter_00000.train_sft")
+        stepper(total)(6, {"loss": 1.25, "grad_norm": 0.5, "tokens": 9.0})
+        display._live.refresh()
+        text = display.console.file.getvalue()
+        before = len(text)
+        display.node_started("iter_00000.evaluate_policy")
+        display._live.refresh()
+        after = display.console.file.getvalue()[before:]
+    assert count in text
+    assert "loss 1.250  grad_norm 0.500" in text
+    assert "tokens" not in text
+    assert "loss" not in after
 
 
 def test_a_display_ends_with_its_block_even_after_an_error():

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TextColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 
@@ -55,6 +55,9 @@ class Display:
 
     def rollouts(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
         """Trajectories of the current node; see `Reporter`."""
+
+    def step(self, done: int, total: int | None, metrics: Mapping[str, float]) -> None:
+        """Optimizer steps of the current node; ``total`` is None if it is not known."""
 
     def stage_ended(self, name: str, seconds: float, metrics: Mapping[str, float]) -> None:
         """A pipeline ended, such as ``iter_00003``, with the numbers worth showing."""
@@ -104,12 +107,17 @@ class LiveDisplay(LineDisplay):
         self._bars = Progress(
             TextColumn("{task.description:<12}"),
             BarColumn(bar_width=32),
-            TextColumn("{task.completed:.0f}/{task.total:.0f}"),
+            TextColumn("{task.fields[count]}"),
             TextColumn("{task.fields[note]}"),
             console=self.console,
         )
-        self._iteration_bar = self._bars.add_task("iterations", total=0, note="", visible=False)
-        self._rollout_bar = self._bars.add_task("rollouts", total=0, note="", visible=False)
+        self._iteration_bar = self._bars.add_task(
+            "iterations", total=0, count="", note="", visible=False
+        )
+        self._rollout_bar = self._bars.add_task(
+            "rollouts", total=0, count="", note="", visible=False
+        )
+        self._step_bar = self._hidden_bar("steps")
         self._live = Live(
             Group(self._stage, self._bars), console=self.console, refresh_per_second=4,
             transient=True, redirect_stdout=False, redirect_stderr=False,
@@ -130,29 +138,44 @@ class LiveDisplay(LineDisplay):
 
     def experiment(self, name: str, iterations: int, done: int) -> None:
         super().experiment(name, iterations, done)
-        self._bars.update(
-            self._iteration_bar, total=iterations, completed=done, visible=iterations > 0
-        )
+        self._show(self._iteration_bar, done, iterations)
 
     def node_started(self, name: str) -> None:
         self._stage.plain = f"▸ {name.replace('.', ' · ')}"
         self._generating_since = time.monotonic()
-        self._bars.update(self._rollout_bar, visible=False)
+        self._hide_bars()
 
     def rollouts(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
         seconds = max(time.monotonic() - self._generating_since, 1e-3)
         note = f"{tokens / seconds:,.0f} tok/s"
         if reward is not None:
             note += f"  reward {reward:.3f}"
-        self._bars.update(self._rollout_bar, completed=done, total=total, note=note, visible=True)
+        self._show(self._rollout_bar, done, total, note)
+
+    def step(self, done: int, total: int | None, metrics: Mapping[str, float]) -> None:
+        shown = {name: metrics[name] for name in ("loss", "grad_norm") if name in metrics}
+        self._show(self._step_bar, done, total, _format(shown))
 
     def stage_ended(self, name: str, seconds: float, metrics: Mapping[str, float]) -> None:
         super().stage_ended(name, seconds, metrics)
         eta = self._eta()
         note = f"ETA {_clock(eta)}" if eta else ""
-        self._bars.update(self._iteration_bar, completed=self._done, note=note)
-        self._bars.update(self._rollout_bar, visible=False)
+        self._show(self._iteration_bar, self._done, self._iterations, note)
+        self._hide_bars()
         self._stage.plain = ""
+
+    def _hidden_bar(self, name: str) -> TaskID:
+        return self._bars.add_task(name, total=None, count="", note="", visible=False)
+
+    def _show(self, bar: TaskID, done: int, total: int | None, note: str = "") -> None:
+        count = f"{done}" if total is None else f"{done}/{total}"
+        self._bars.update(
+            bar, completed=done, total=total, count=count, note=note, visible=total != 0
+        )
+
+    def _hide_bars(self) -> None:
+        for bar in (self._rollout_bar, self._step_bar):
+            self._bars.update(bar, visible=False)
 
 
 _current: Display = Display()
@@ -166,6 +189,11 @@ def current() -> Display:
 def reporter() -> Reporter:
     """What a node passes down as its progress callback."""
     return _current.rollouts
+
+
+def stepper(total: int | None = None) -> Callable[[int, Mapping[str, float]], None]:
+    """What a node that trains passes down: called with a step's index and metrics."""
+    return lambda step, metrics: _current.step(step + 1, total, metrics)
 
 
 @contextmanager

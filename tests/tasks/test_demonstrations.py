@@ -55,8 +55,8 @@ def encyclopedia():
 
 
 def script(of, encyclopedia, seed, error_rate):
-    actions = write_script(of, encyclopedia, DemonstrationParameters(error_rate=error_rate), seed)
-    *searches, answer = actions
+    turns = write_script(of, encyclopedia, DemonstrationParameters(error_rate=error_rate), seed)
+    *searches, answer = (turn.action for turn in turns)
     assert answer.type is ActionType.ANSWER
     assert all(action.type is ActionType.TOOL_CALL for action in searches)
     return [action.tool_calls[0].arguments["query"] for action in searches], answer.answer
@@ -66,6 +66,28 @@ def test_the_right_way_follows_the_chain(encyclopedia):
     for seed in range(20):
         assert script(TWO_HOPS, encyclopedia, seed, 0.0) == (["Aton", "Arland"], "Crown")
         assert script(ONE_HOP, encyclopedia, seed, 0.0) == (["Arland"], "Aburg")
+
+
+def test_each_action_on_a_page_comes_after_what_was_read_there(encyclopedia):
+    def thoughts(of, seed, **parameters):
+        turns = write_script(of, encyclopedia, DemonstrationParameters(**parameters), seed)
+        return [turn.thought for turn in turns], turns[-1].action.answer
+
+    assert thoughts(TWO_HOPS, 0, error_rate=0.0) == (
+        ["", "country: Arland\n", "currency: Crown\n"],
+        "Crown",
+    )
+    assert thoughts(ONE_HOP, 0, error_rate=0.0, thought="")[0] == ["", ""]
+    for seed in range(100):  # an agent that errs says what it wrongly read
+        said, answer = thoughts(TWO_HOPS, seed, error_rate=1.0)
+        assert said[0] == ""
+        assert said[-1].endswith(f": {answer}\n")
+
+
+@pytest.mark.parametrize("thought", ["{page}", "{0}", "{label"])
+def test_a_thought_that_is_no_template_is_refused(thought):
+    with pytest.raises(ParameterError, match=r"may hold \{label\} and \{value\}"):
+        DemonstrationParameters.read({"thought": thought}, "demonstrations")
 
 
 def test_each_mistake_is_made_and_each_is_one_of_three(encyclopedia):

@@ -59,9 +59,14 @@ class ChatFormat(Protocol):
         """Read an action; never fails. ``length`` makes it `ActionType.CUT`, unread."""
         ...
 
-    def render_action(self, action: Action) -> list[int]:
+    def render_action(self, action: Action, thought: str = "") -> list[int]:
         """The ids a policy would sample for this action, stop token included (but not on a cut
         one). For scripted agents.
+
+        Args:
+            action: its ``text`` is the whole turn; if that is empty, its calls or answer are
+                written.
+            thought: words before the calls or the answer.
 
         Raises:
             ValueError: the format cannot express the action.

@@ -95,9 +95,9 @@ class HermesFormat:
             return Action(ActionType.CUT, text, error="cut: the turn reached its token limit")
         return parse_turn(text)
 
-    def render_action(self, action: Action) -> list[int]:
+    def render_action(self, action: Action, thought: str = "") -> list[int]:
         """The ids of a scripted action: its ``text`` if it has one, else its calls or answer."""
-        text = action.text or write_turn(action)
+        text = action.text or thought + write_turn(action)
         if action.type not in (ActionType.CUT, ActionType.NONE):
             read = parse_turn(text)
             if (read.type, read.tool_calls, read.answer) != (

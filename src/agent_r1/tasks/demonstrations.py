@@ -1,7 +1,9 @@
 """What a scripted agent does with a task that has a gold chain: right, or wrong in one way.
 
 The right way looks up the first entity, reads the fact that leads on, looks that up, and so on, and
-answers with the last fact. A wrong episode makes exactly one mistake:
+answers with the last fact. Before it acts on a page it says what it read there ("capital: Lima"):
+naming the fact that is asked for, finding it and acting on it are easier one by one, and whoever
+audits a trajectory sees where it went wrong. A wrong episode makes exactly one mistake:
 
 * **early**: it answers a hop too early, with a fact that only leads on;
 * **attribute**: it answers with another line of the right page;
@@ -18,10 +20,10 @@ import json
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import Parameters
@@ -36,14 +38,25 @@ _DRAWS = 20
 class DemonstrationParameters(Parameters):
     """The group ``demonstrations`` of ``conf/``."""
 
-    count: int = Field(default=400, ge=1)
-    """Episodes."""
+    count: int = Field(default=400, ge=0)
+    """Episodes; 0 for tasks without gold chains, which goes with ``sft.enabled: false``."""
     error_rate: float = Field(default=0.5, ge=0, le=1)
     """Probability that an episode makes its one mistake."""
     tool: str = "search"
     """The tool that looks a title up."""
     argument: str = "query"
     """The argument of the tool that takes the title."""
+    thought: str = "{label}: {value}\n"
+    """What is said about the page that was just read, before acting on it; empty: nothing."""
+
+    @field_validator("thought")
+    @classmethod
+    def _is_template(cls, thought: str) -> str:
+        try:
+            thought.format(label="", value="")
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError("may hold {label} and {value}, and other braces doubled") from error
+        return thought
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,14 @@ class Hop:
     title: str
     label: str
     value: str
+
+
+class Turn(NamedTuple):
+    """What the scripted agent says and does at once."""
+
+    thought: str
+    """Words before the action."""
+    action: Action
 
 
 class DemonstrationError(ValueError):
@@ -80,10 +101,14 @@ class Encyclopedia:
         """What the page says, or None."""
         return self._facts.get(title, {}).get(label)
 
-    def others(self, title: str, label: str) -> list[str]:
-        """Values of the page's other lines, as far as they may be mentioned."""
-        facts = self._facts.get(title, {})
-        return [v for name, v in facts.items() if name != label and self._may_mention(v)]
+    def others(self, hop: Hop) -> list[Hop]:
+        """The page's other lines, as far as they may be mentioned."""
+        facts = self._facts.get(hop.title, {})
+        return [
+            Hop(hop.title, label, value)
+            for label, value in facts.items()
+            if label != hop.label and self._may_mention(value)
+        ]
 
     def entities_with(self, label: str) -> list[str]:
         """Titles that may be mentioned whose pages have that label, sorted."""
@@ -138,7 +163,7 @@ def gold_chain(task: Mapping[str, Any]) -> list[Hop]:
     if not chain:
         raise DemonstrationError(
             f"task '{task['task_id']}' has no gold chain in its payload, so no scripted agent can "
-            "solve it; provide demonstrations of your own, or set sft.enabled to false"
+            "solve it; start RL without a warm start: demonstrations.count 0, sft.enabled false"
         )
     return [Hop(step["title"], step["label"], step["value"]) for step in chain]
 
@@ -148,8 +173,8 @@ def write_script(
     encyclopedia: Encyclopedia,
     parameters: DemonstrationParameters,
     seed: int,
-) -> list[Action]:
-    """The actions of one episode: look-ups, then an answer.
+) -> list[Turn]:
+    """The turns of one episode: look-ups, then an answer.
 
     Args:
         task: a row of the tasks table.
@@ -158,34 +183,34 @@ def write_script(
         seed: of this episode; decides whether and how it errs.
     """
     draw = random.Random(seed)
-    hops, answer = gold_chain(task), None
+    hops = gold_chain(task)
     if draw.random() < parameters.error_rate:
-        hops, answer = _err(hops, set(task["answers"]), encyclopedia, draw)
+        hops = _err(hops, set(task["answers"]), encyclopedia, draw)
     calls = [ToolCall(parameters.tool, {parameters.argument: hop.title}) for hop in hops]
     actions = [Action(ActionType.TOOL_CALL, "", tool_calls=(call,)) for call in calls]
-    final = hops[-1].value if answer is None else answer
-    return [*actions, Action(ActionType.ANSWER, "", answer=final)]
+    actions.append(Action(ActionType.ANSWER, "", answer=hops[-1].value))
+    read = [parameters.thought.format(label=hop.label, value=hop.value) for hop in hops]
+    return [Turn(*turn) for turn in zip(["", *read], actions, strict=True)]
 
 
 def _err(
     hops: list[Hop], accepted: set[str], encyclopedia: Encyclopedia, draw: random.Random
-) -> tuple[list[Hop], str | None]:
-    """The hops that are made and the wrong answer (None: what the last hop says).
+) -> list[Hop]:
+    """The hops that are made; the last one says the wrong answer.
 
     A mistake that this task does not allow (one hop has no earlier one) gives way to another.
     """
     for mistake in draw.sample(MISTAKES, len(MISTAKES)):
         if mistake == "early" and len(hops) > 1 and hops[-2].value not in accepted:
-            return hops[:-1], None
+            return hops[:-1]
         if mistake == "attribute":
-            others = encyclopedia.others(hops[-1].title, hops[-1].label)
-            wrong = [value for value in others if value not in accepted]
+            wrong = [hop for hop in encyclopedia.others(hops[-1]) if hop.value not in accepted]
             if wrong:
-                return hops, draw.choice(wrong)
+                return [*hops[:-1], draw.choice(wrong)]
         if mistake == "entity":
             detour = _detour(hops, accepted, encyclopedia, draw)
             if detour:
-                return detour, None
+                return detour
     raise DemonstrationError(f"no mistake can be made from '{hops[0].title}' to '{hops[-1].value}'")
 
 

@@ -90,7 +90,10 @@ def fine_tune(
     sequences = build_sequences(demonstrations)
     owners = np.unique(sequences.trajectory)
     if not len(owners):
-        raise ValueError("the demonstrations hold no action token to learn from")
+        raise ValueError(
+            "the demonstrations hold no action token to learn from: set sft.enabled to false to "
+            "start RL without a warm start, or demonstrations.count above 0"
+        )
     head, optimizer, log = head_of(model), make_optimizer(model, parameters), MetricLog()
     batches = batch_order(len(owners), parameters.batch_size, seed)
     for step, picked in zip(range(parameters.steps), batches, strict=False):

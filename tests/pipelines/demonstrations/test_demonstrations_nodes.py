@@ -119,3 +119,9 @@ def test_an_action_that_is_too_long_for_the_rollout_says_so(world, policy_folder
         build_demonstrations(
             policy_folder, *world, {"count": 1}, {}, {}, ROLLOUT | {"max_tokens_per_step": 5}, 0
         )
+
+
+def test_no_demonstrations_are_an_empty_table_of_the_same_schema(demonstrate, perfect):
+    none = demonstrate(count=0)
+    assert len(none) == 0
+    assert dict(none.dtypes) == dict(perfect.dtypes)

@@ -40,8 +40,19 @@ def test_text_survives_the_round_trip(tokenizer, text):
     assert tokenizer.decode(tokenizer.encode(text, add_special_tokens=False)) == text
 
 
-def test_digits_stand_alone(tokenizer):
-    assert len(tokenizer.encode("2024", add_special_tokens=False)) == 4
+@pytest.mark.parametrize(("number", "tokens"), [("7", 1), ("20", 1), ("2024", 2), ("120245", 3)])
+def test_digits_are_read_in_pairs(number, tokens):
+    numbers = [" ".join(f"{number:02}" for number in range(100))] * 3
+    tokenizer = train_tokenizer([*TEXTS, *numbers], 520)
+    assert len(tokenizer.encode(number, add_special_tokens=False)) == tokens
+
+
+def test_a_label_of_two_words_can_be_one_token():
+    texts = ["What is the time zone of Lyon?\ntime zone: Lyon"] * 50
+    tokenizer = train_tokenizer(texts, 420)
+    label = tokenizer.encode("time zone", add_special_tokens=False)
+    assert len(label) == 1
+    assert tokenizer.encode(texts[0], add_special_tokens=False).count(label[0]) == 2
 
 
 def test_roles_and_markup_are_single_tokens(tokenizer):

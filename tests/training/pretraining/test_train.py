@@ -44,6 +44,21 @@ def test_the_loss_falls_below_that_of_a_uniform_guess(first):
     assert reports[-1]["loss"] < reports[0]["loss"] < math.log(len(tokenizer))
 
 
+def test_pages_grow_when_they_are_read_and_not_before():
+    easy, hard = (
+        [report["longest_page"] for report in _reports(grow_at=share, long_page=5)]
+        for share in (0.0, 1.0)
+    )
+    assert easy == [5, 5]
+    assert hard == [2, 2]
+
+
+def _reports(**changes):
+    reports = []
+    pretrain(NAMES, TINY.model_copy(update=changes), reports.append)
+    return reports
+
+
 def test_only_learned_tokens_count(first):
     model = first[0]
     ids_B_T = torch.tensor([[5, 6, 7, 8]])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from agent_r1.training.pretraining.formats import (
     FORMATS,
     dialogue_marked,
+    drill,
     plain,
     question_answer,
 )
@@ -55,7 +56,11 @@ QUESTION = Question(
 )
 
 
-@pytest.mark.parametrize("form", FORMATS)
+CHAINED = [form for form in dict.fromkeys(FORMATS) if form is not drill]
+LOOKUPS = [form for form in CHAINED if form not in (plain, question_answer)]
+
+
+@pytest.mark.parametrize("form", CHAINED)
 def test_only_what_follows_from_the_text_is_learned(form):
     pieces = form(Random(0), [QUESTION])
     learned = "".join(piece.text for piece in pieces if piece.learn)
@@ -65,23 +70,49 @@ def test_only_what_follows_from_the_text_is_learned(form):
     assert "Belo" not in learned, "a random fact that no question asks for cannot be predicted"
 
 
+@pytest.mark.parametrize("form", LOOKUPS)
+def test_an_agent_says_what_it_read_before_it_acts_on_it(form):
+    pieces = form(Random(0), [QUESTION])
+    reads = [i for i, piece in enumerate(pieces) if piece.read]
+    said = [(pieces[i - 2].text, pieces[i].text) for i in reads]
+    assert said == [("country", "Corland"), ("capital", "Dun")]
+    for i in reads:
+        assert pieces[i + 2].text.startswith(pieces[i].text), "the action is on what was read"
+
+
 def test_made_up_markup_is_learned_only_where_it_stood_before():
     for seed in range(30):
         pieces = dialogue_marked(Random(seed), [QUESTION, QUESTION])
-        told = [piece for piece in pieces if "Dun" in piece.text and piece.learn]
-        first, second = (pieces[i - 1] for i, piece in enumerate(pieces) if piece in told)
+        told = [
+            i
+            for i, piece in enumerate(pieces)
+            if "Dun" in piece.text and piece.learn and not piece.read
+        ]
+        first, second = (pieces[i - 1] for i in told)
         assert (first.learn, second.learn) == (False, True)
         assert first.text == second.text
 
 
-@pytest.mark.parametrize("form", FORMATS)
+def test_a_drill_asks_for_every_fact_of_a_page_once():
+    for seed in range(30):
+        pieces = drill(Random(seed), [QUESTION])
+        told = [piece.text.split("<")[0].strip(" .\n") for piece in pieces if piece.learn]
+        assert sorted(told) == ["Belo", "Corland"]
+        for label, value in PAGE.facts:
+            answer = next(
+                i for i, piece in enumerate(pieces) if piece.learn and value in piece.text
+            )
+            assert label in pieces[answer - 1].text
+
+
+@pytest.mark.parametrize("form", dict.fromkeys(FORMATS))
 def test_no_form_is_the_agents_own(form):
     text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
     for markup in ("<tool_call>", "<answer>", '"arguments"', '"query"'):
         assert markup not in text
 
 
-@pytest.mark.parametrize("form", [form for form in FORMATS if form not in (plain, question_answer)])
+@pytest.mark.parametrize("form", LOOKUPS)
 def test_a_lookup_is_learned_before_its_page_is_read(form):
     text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
     learned = "".join(piece.text for piece in form(Random(0), [QUESTION]) if piece.learn)

@@ -55,6 +55,8 @@ def build_demonstrations(
         ScriptError: an episode needs more tokens than ``rollout`` allows an action.
     """
     demonstrations = DemonstrationParameters.read(demonstrations, "demonstrations")
+    if not demonstrations.count:
+        return schemas.empty("rollouts")
     tasks, documents = schemas.conform(tasks, "tasks"), schemas.conform(documents, "documents")
     format_ = make_format(ChatParameters.read(chat, "chat"), load_tokenizer(policy))
     encyclopedia = Encyclopedia(documents, training_entities(tasks))
@@ -63,8 +65,8 @@ def build_demonstrations(
         group = f"demonstrations/{task['task_id']}"
         name = f"{group}/{sample}"
         own_seed = derive_seed(seed, STAGE, name)
-        actions = write_script(task, encyclopedia, demonstrations, own_seed)
-        scripts[name] = [format_.render_action(action) for action in actions]
+        turns = write_script(task, encyclopedia, demonstrations, own_seed)
+        scripts[name] = [format_.render_action(turn.action, turn.thought) for turn in turns]
         requests.append(TrajectoryRequest(name, task, group, sample, _TEMPERATURE, own_seed))
     rollouts, _ = collect(
         ScriptedEngine(scripts),

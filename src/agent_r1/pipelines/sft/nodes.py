@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import progress, schemas
 from agent_r1.training import sft as training
 from agent_r1.training.optimizer import write_empty
 from agent_r1.training.policy import (
@@ -49,7 +49,9 @@ def train_sft(
     policy = stage("policy")
     if sft.enabled:
         demonstrations = schemas.conform(demonstrations, "rollouts")
-        metrics = training.train_sft(base_policy, demonstrations, sft, model, seed, policy)
+        metrics = training.train_sft(
+            base_policy, demonstrations, sft, model, seed, policy, progress.stepper(sft.steps)
+        )
     else:
         copy_checkpoint(base_policy, policy)
         metrics = schemas.empty("metrics")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import progress, schemas
 from agent_r1.seeding import derive_seed
 from agent_r1.training import update as training
 from agent_r1.training.policy import ModelParameters, copy_checkpoint, stage, use_threads
@@ -63,6 +63,7 @@ def update_policy(
         derive_seed(seed, iteration, "update_policy"),
         new_policy,
         new_state,
+        progress.stepper(),
     )
     new_critic = copy_checkpoint(critic, stage("critic"))
     return new_policy, new_critic, new_state, dict(controllers), metrics

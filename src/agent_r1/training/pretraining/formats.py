@@ -20,10 +20,13 @@ TURN_END = "<|im_end|>"
 
 
 class Piece(NamedTuple):
-    """A stretch of text; ``learn`` says whether the model is trained to predict it."""
+    """A stretch of text."""
 
     text: str
     learn: bool
+    """Whether the model is trained to predict it."""
+    read: bool = False
+    """Whether it begins with a value that was read: its first token tells which line was found."""
 
 
 def page_text(random: Random, page: Page) -> str:
@@ -40,6 +43,7 @@ _LAYOUTS = (
     ("[{title}]", "- {label}: {value}"),
     ("Title: {title}", "{label} = {value}"),
     ("About {title}", "The {label} is {value}."),
+    ("{title}", "{label} {value}"),
 )
 
 
@@ -56,7 +60,7 @@ def plain(random: Random, questions: Sequence[Question]) -> list[Piece]:
         for page, label in zip(question.pages, question.labels, strict=True):
             pieces += [
                 Piece(f"The {label} of {page.title} is ", False),
-                Piece(f"{page.value(label)}.\n", True),
+                Piece(f"{page.value(label)}.\n", True, read=True),
             ]
     return pieces
 
@@ -67,63 +71,147 @@ def question_answer(random: Random, questions: Sequence[Question]) -> list[Piece
     random.shuffle(pages)
     pieces = [Piece("\n\n".join(page_text(random, page) for page in pages) + "\n\n", False)]
     for question in questions:
-        pieces += [Piece(f"Q: {question.text}\nA: ", False), Piece(f"{question.answer}\n", True)]
+        pieces += [
+            Piece(f"Q: {question.text}\nA: ", False),
+            Piece(f"{question.answer}\n", True, read=True),
+        ]
     return pieces
+
+
+def drill(random: Random, questions: Sequence[Question]) -> list[Piece]:
+    """A page, then every one of its facts asked for, in an order of its own.
+
+    Which line a question means is one token in many of an episode; here it is what most of the
+    text is about, so it is learned first.
+    """
+    page = questions[0].pages[0]
+    ask, tell = random.choice(_ASKING)
+    pieces = [Piece(f"{page_text(random, page)}\n\n", False)]
+    for label, value in random.sample(page.facts, len(page.facts)):
+        pieces += [
+            Piece(ask.format(label=label, title=page.title), False),
+            Piece(tell.format(value), True, read=True),
+        ]
+    return pieces
+
+
+_ASKING = (
+    ("{label}: ", "{}\n"),
+    ("{label}: ", "{}\n"),
+    ("{label}: ", "{}\n"),
+    ("{label}? ", "{}\n"),
+    ("The {label} of {title} is ", "{}.\n"),
+    ("Q: What is the {label} of {title}?\nA: ", "{}\n"),
+    ("{title} / {label} -> ", "{}\n"),
+    (
+        f"{TURN_START}user\nWhat is the {{label}} of {{title}}?{TURN_END}\n{TURN_START}assistant\n",
+        f"{{}}{TURN_END}\n",
+    ),
+    (
+        f"{TURN_START}user\nTell me the {{label}}.{TURN_END}\n{TURN_START}assistant\n",
+        f"{{}}{TURN_END}\n",
+    ),
+)
+
+
+class Style(NamedTuple):
+    """How an episode is told; a pair is what stands before and after a content."""
+
+    question: tuple[str, str]
+    turn: tuple[str, str]
+    """Around everything that the agent says at once."""
+    page: tuple[str, str]
+    thought: tuple[str, str, str]
+    """Before a label, between it and its value, and after the value."""
+    look: tuple[str, str]
+    tell: tuple[str, str]
+    fixed: bool = True
+    """Whether it is the same in every example, so that the model can know it from the start."""
+
+
+def _episodes(random: Random, questions: Sequence[Question], style: Style) -> list[Piece]:
+    """Look-ups, each after the thought that says what was read on the page before, and an answer.
+
+    The thought takes reading apart: naming the label that the question asks for, finding its
+    value, and putting that into an action are three small steps and not one large one.
+    """
+    pieces: list[Piece] = []
+    shown: set[str] = set()
+
+    def say(kind: str, markup: tuple[str, str], content: str, label: str | None) -> None:
+        pieces.append(Piece(style.turn[0], False))
+        before, after = markup
+        if label is not None:
+            lead, between, close = style.thought
+            known = style.fixed or "thought" in shown
+            pieces.extend(
+                (
+                    Piece(lead, known),
+                    Piece(label, True),
+                    Piece(between, known),
+                    Piece(content, True, read=True),
+                )
+            )
+            before = close + before
+            shown.add("thought")
+        pieces.append(Piece(before, style.fixed or kind in shown))
+        pieces.append(Piece(f"{content}{after}{style.turn[1]}", True))
+        shown.add(kind)
+
+    for question in questions:
+        pieces.append(Piece(question.text.join(style.question), False))
+        label = None
+        for page, asked in zip(question.pages, question.labels, strict=True):
+            say("look", style.look, page.title, label)
+            pieces.append(Piece(page_text(random, page).join(style.page), False))
+            label = asked
+        say("tell", style.tell, question.answer, label)
+    return pieces
+
+
+def _role(name: str) -> tuple[str, str]:
+    return f"{TURN_START}{name}\n", f"{TURN_END}\n"
 
 
 def react(random: Random, questions: Sequence[Question]) -> list[Piece]:
-    """A log of actions and observations."""
-    pieces = []
-    for question in questions:
-        pieces.append(Piece(f"Question: {question.text}\n", False))
-        for page in question.pages:
-            pieces += [
-                Piece(f"Action: lookup[{page.title}]\n", True),
-                Piece(f"Observation: {page_text(random, page)}\n", False),
-            ]
-        pieces.append(Piece(f"Action: finish[{question.answer}]\n", True))
-    return pieces
-
-
-def _dialogue(
-    random: Random,
-    questions: Sequence[Question],
-    look: Callable[[str], str],
-    tell: Callable[[str], str],
-    role: str,
-) -> list[Piece]:
-    """Turns between role tokens; ``look`` and ``tell`` word a lookup and a final answer."""
-    pieces = []
-    for question in questions:
-        pieces.append(_turn("user", question.text))
-        for page in question.pages:
-            pieces += [*_reply(look(page.title)), _turn(role, page_text(random, page))]
-        pieces += _reply(tell(question.answer))
-    return pieces
-
-
-def _turn(role: str, text: str) -> Piece:
-    return Piece(f"{TURN_START}{role}\n{text}{TURN_END}\n", False)
-
-
-def _reply(text: str) -> list[Piece]:
-    return [
-        Piece(f"{TURN_START}assistant\n", False),
-        Piece(f"{text}{TURN_END}", True),
-        Piece("\n", False),
-    ]
+    """A log of thoughts, actions and observations."""
+    return _episodes(random, questions, _REACT)
 
 
 def dialogue_text(random: Random, questions: Sequence[Question]) -> list[Piece]:
     """A dialogue with worded lookups."""
-    return _dialogue(random, questions, "look up {}".format, "It is {}.".format, "tool")
+    return _episodes(random, questions, _TEXT)
 
 
 def dialogue_json(random: Random, questions: Sequence[Question]) -> list[Piece]:
     """A dialogue with lookups and results in JSON."""
-    return _dialogue(
-        random, questions, '{{"find": "{}"}}'.format, '{{"result": "{}"}}'.format, "page"
-    )
+    return _episodes(random, questions, _JSON)
+
+
+_REACT = Style(
+    question=("Question: ", "\n"),
+    turn=("", "\n"),
+    page=("Observation: ", "\n"),
+    thought=("Thought: the ", " is ", ".\n"),
+    look=("Action: lookup[", "]"),
+    tell=("Action: finish[", "]"),
+)
+_TEXT = Style(
+    question=_role("user"),
+    turn=_role("assistant"),
+    page=_role("tool"),
+    thought=("The ", " is ", ", so "),
+    look=("look up ", ""),
+    tell=("it is ", "."),
+)
+_JSON = Style(
+    question=_role("user"),
+    turn=_role("assistant"),
+    page=_role("page"),
+    thought=("", " = ", "\n"),
+    look=('{"find": "', '"}'),
+    tell=('{"result": "', '"}'),
+)
 
 
 def dialogue_marked(random: Random, questions: Sequence[Question]) -> list[Piece]:
@@ -132,22 +220,27 @@ def dialogue_marked(random: Random, questions: Sequence[Question]) -> list[Piece
     Markup that stood before is learned, its first occurrence is not: there is nothing to know it
     from. What is taught is to put the right name into whatever markup a user's agent will have.
     """
-    look, tell = (random.choice(_MARKUP) for _ in range(2))
-    looks, tells = (tuple(made_up_word(random) for _ in range(3)) for _ in range(2))
-    role = random.choice(("tool", "page", "user", made_up_word(random)))
-    pieces: list[Piece] = []
-    shown: set[str] = set()
-    for question in questions:
-        pieces.append(_turn("user", question.text))
-        for page in question.pages:
-            pieces += _marked_reply(look, looks, page.title, "look" in shown)
-            pieces.append(_turn(role, page_text(random, page)))
-            shown.add("look")
-        pieces += _marked_reply(tell, tells, question.answer, "tell" in shown)
-        shown.add("tell")
-    return pieces
+    style = Style(
+        question=_role("user"),
+        turn=_role("assistant"),
+        page=_role(random.choice(("tool", "page", "user", made_up_word(random)))),
+        thought=random.choice(_THOUGHTS),
+        look=_made_up_markup(random),
+        tell=_made_up_markup(random),
+        fixed=False,
+    )
+    return _episodes(random, questions, style)
 
 
+_THOUGHTS = (
+    ("", ": ", "\n"),
+    ("", ": ", ". "),
+    ("", " = ", "\n"),
+    ("", " is ", "\n"),
+    ("The ", " is ", ".\n"),
+    ("I see the ", ": ", "\n"),
+    ("- ", ": ", "\n"),
+)
 _MARKUP = (
     ("<{0}>", "</{0}>"),
     ("<{0}><{1}>", "</{1}></{0}>"),
@@ -162,26 +255,21 @@ _MARKUP = (
 """What stands before and after a name; {0}, {1} and {2} are words of the example."""
 
 
-def _marked_reply(
-    markup: tuple[str, str], words: tuple[str, ...], content: str, known: bool
-) -> list[Piece]:
-    before, after = (part.format(*words) for part in markup)
-    return [
-        Piece(f"{TURN_START}assistant\n", False),
-        Piece(before, known),
-        Piece(f"{content}{after}{TURN_END}", True),
-        Piece("\n", False),
-    ]
+def _made_up_markup(random: Random) -> tuple[str, str]:
+    before, after = random.choice(_MARKUP)
+    words = [made_up_word(random) for _ in range(3)]
+    return before.format(*words), after.format(*words)
 
 
-FORMATS: tuple[Callable[[Random, Sequence[Question]], list[Piece]], ...] = (
+Form = Callable[[Random, Sequence[Question]], list[Piece]]
+
+FORMATS: tuple[Form, ...] = (
+    *[drill] * 4,
     plain,
     question_answer,
-    react,
-    dialogue_text,
-    dialogue_json,
-    dialogue_marked,
-    dialogue_marked,
-    dialogue_marked,
+    *[react] * 2,
+    *[dialogue_text] * 2,
+    *[dialogue_json] * 2,
+    *[dialogue_marked] * 4,
 )
-"""Drawn evenly; made-up markup is the most general form, and stands more than once."""
+"""Drawn evenly; what is harder or more general stands more than once."""

@@ -28,9 +28,10 @@ CHAT_TEMPLATE = (
 
 _PIECES = (
     r" (?:is the|of the|that|of|the|is in|is|does|have) "  # frequent glue is one token
+    r"|[a-z]+(?: (?!(?:is|of|that|the|does|have) )[a-z]+)+"  # "time zone" can become one token
     r"|: (?=[^\s\"{\[])|, (?=\w)"  # between label and value, and in lists
     r"|[^\w\s]+(?: [^\w\s]+)*"  # punctuation, JSON glue among it
-    r"|\d|\s"  # digits one by one: numbers are copied, not known
+    r"|\d{1,2}|\s"  # digits in pairs: numbers are copied, not known
 )
 
 

@@ -2,8 +2,10 @@
 
 1. `examples` draws fictional worlds without end and tells them in the surface forms.
 2. `train_tokenizer` learns the vocabulary from a few thousand of them.
-3. `pretrain` fits a small Llama to predict what follows from what was read. Pages start short and
-   grow over the first part of the run: copying is discovered suddenly, and sooner on short pages.
+3. `pretrain` fits a small Llama to predict what follows from what was read. It starts with single,
+   short pages that are asked about fact by fact (`drill`) and lets them grow as they are read: that
+   a question means one line of a page is discovered suddenly, and sooner on dense, short text. Then
+   come all forms.
 
 Everything is drawn from the seed; the same machine gives the same bytes.
 """
@@ -14,6 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
+from typing import NamedTuple
 
 import torch
 from torch.nn.functional import cross_entropy, pad
@@ -21,9 +24,16 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agent_r1.parameters import Parameters
 from agent_r1.seeding import derive_seed
-from agent_r1.training.pretraining.formats import FORMATS, Piece, plain, question_answer
+from agent_r1.training.pretraining.formats import (
+    FORMATS,
+    Form,
+    Piece,
+    drill,
+    plain,
+    question_answer,
+)
 from agent_r1.training.pretraining.tokenizer import train_tokenizer
-from agent_r1.training.pretraining.worlds import Page, Question, WorldMaker
+from agent_r1.training.pretraining.worlds import Question, WorldMaker
 
 
 class PretrainParameters(Parameters):
@@ -37,12 +47,11 @@ class PretrainParameters(Parameters):
     hidden_size: int = 128
     layers: int = 4
     heads: int = 4
-    key_value_heads: int = 2
-    """Fewer than heads: decoding on a CPU is bound by reading keys and values."""
+    key_value_heads: int = 4
     intermediate_size: int = 384
     rope_theta: float = 10000.0
     max_positions: int = 2048
-    steps: int = 1300
+    steps: int = 2000
     batch_size: int = 64
     learning_rate: float = 4e-3
     muon_learning_rate: float = 6e-3
@@ -53,8 +62,8 @@ class PretrainParameters(Parameters):
     """The learning rate is constant, then falls linearly to zero over this share of the run."""
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0
-    growth_share: float = 0.35
-    """Share of the run over which pages grow from ``short_page`` to ``long_page``."""
+    grow_at: float = 0.9
+    """Pages grow by a fact whenever this share of values is read off the right line."""
     short_page: int = 2
     long_page: int = 10
     """Facts per page, at most."""
@@ -67,50 +76,68 @@ _WIDTH, _COUNT = 64, 512
 shape of a bfloat16 product a kernel is compiled and kept (gigabytes over a run)."""
 
 
+class Stage(NamedTuple):
+    """What is told for a while; in each stage pages start short and grow."""
+
+    forms: Sequence[Form]
+    hops: Sequence[int]
+    """Lengths of chains, drawn evenly."""
+
+
+STAGES = (Stage((drill,), (1,)), Stage(FORMATS, (1, 2, 2)))
+"""First, which line of a page a question means; then everything."""
+
+_TOGETHER = (plain, question_answer)
+"""Forms in which several questions are asked about pages that are all shown first."""
+
+
 def _rounded(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
 def examples(
-    maker: WorldMaker, random: Random, longest: int, shortest: int = 2
+    maker: WorldMaker,
+    random: Random,
+    longest: int,
+    stage: Stage = STAGES[-1],
 ) -> Iterator[list[Piece]]:
-    """Worlds told in random surface forms; pages have ``shortest`` … ``longest`` facts."""
+    """Worlds told in random surface forms; pages have 2 … ``longest`` facts."""
     while True:
-        form = random.choice(FORMATS)
-        together = form in (plain, question_answer)
-        yield form(random, _questions(maker, random, (shortest, longest), together))
+        form = random.choice(stage.forms)
+        questions = _questions(maker, random, (2, longest), stage.hops, form)
+        yield form(random, questions)
 
 
 def _questions(
-    maker: WorldMaker, random: Random, facts: tuple[int, int], together: bool
+    maker: WorldMaker,
+    random: Random,
+    facts: tuple[int, int],
+    hops: Sequence[int],
+    form: Form,
 ) -> list[Question]:
-    """``together``: several questions on one world, whose pages are all shown first."""
-    if not together:
-        return [_question(maker, random, facts) for _ in range(random.randint(1, 3))]
-    chain = maker.chain(random, 2, facts)
-    other = maker.chain(random, 1, facts)
-    options: list[list[Page]] = [chain, chain[1:], chain[:1], other]
-    return [maker.question(random, random.choice(options)) for _ in range(random.randint(4, 7))]
-
-
-def _question(maker: WorldMaker, random: Random, facts: tuple[int, int]) -> Question:
-    return maker.question(random, maker.chain(random, random.choice((1, 2, 2)), facts))
+    if form in _TOGETHER:
+        pages = maker.chain(random, 2, facts)
+        return [maker.question(random, [random.choice(pages)]) for _ in range(random.randint(4, 7))]
+    chains = [maker.chain(random, random.choice(hops), facts) for _ in range(random.randint(1, 2))]
+    return [maker.question(random, chain) for chain in chains]
 
 
 def encode(
     tokenizer: PreTrainedTokenizerFast, batch: Sequence[Sequence[Piece]], max_tokens: int
-) -> list[tuple[list[int], list[bool]]]:
-    """Token ids and, for each, whether it is learned."""
+) -> list[tuple[list[int], list[int]]]:
+    """Token ids and, for each, 0 if it is not learned, 2 if it tells what was read, 1 otherwise."""
     flat = [piece.text for pieces in batch for piece in pieces]
     encoded = iter(tokenizer._tokenizer.encode_batch_fast(flat, add_special_tokens=False))
     rows = []
     for pieces in batch:
         ids: list[int] = []
-        learn: list[bool] = []
+        learn: list[int] = []
         for piece in pieces:
             piece_ids = next(encoded).ids
             ids += piece_ids
-            learn += [piece.learn] * len(piece_ids)
+            learn += [int(piece.learn)] * len(piece_ids)
+            if piece.read:
+                learn[-len(piece_ids)] = 2
         rows.append((ids[:max_tokens], learn[:max_tokens]))
     return rows
 
@@ -131,7 +158,7 @@ def _batches(
         part = rows[begin : begin + size]
         width = _rounded(len(part[-1][0]), _WIDTH)
         ids_B_T = torch.zeros(len(part), width, dtype=torch.long)
-        learn_B_T = torch.zeros(len(part), width, dtype=torch.bool)
+        learn_B_T = torch.zeros(len(part), width, dtype=torch.uint8)
         for i, (ids, learn) in enumerate(part):
             ids_B_T[i, : len(ids)] = torch.tensor(ids)
             learn_B_T[i, : len(ids)] = torch.tensor(learn)
@@ -195,15 +222,23 @@ def _learning_rate(step: int, p: PretrainParameters) -> float:
 def learned_loss(
     model: LlamaForCausalLM, ids_B_T: torch.Tensor, learn_B_T: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean cross-entropy of the learned tokens, and the share of them that is the argmax."""
+    """Mean cross-entropy of the learned tokens, and the share of what was read that is right.
+
+    The share is the mean over the worlds: those with many questions count no more than others.
+    """
     hidden_B_T_D = model.model(ids_B_T).last_hidden_state
-    learned_B_T = learn_B_T[:, 1:]
+    learned_B_T = learn_B_T[:, 1:] > 0
     labels_N = ids_B_T[:, 1:][learned_B_T]
     hidden_N_D = hidden_B_T_D[:, :-1][learned_B_T]
     missing = _rounded(len(labels_N), _COUNT) - len(labels_N)
     logits_N_V = model.lm_head(pad(hidden_N_D, (0, 0, 0, missing)))
     labels_N = pad(labels_N, (0, missing), value=-100)  # ignored by cross_entropy
-    right = (logits_N_V.argmax(-1) == labels_N).sum() / learned_B_T.sum()
+    read_B_T = learn_B_T[:, 1:] == 2
+    right_B_T = torch.zeros_like(read_B_T)
+    right_B_T[learned_B_T] = (logits_N_V.argmax(-1) == labels_N)[: len(labels_N) - missing]
+    reads_B = read_B_T.sum(1)
+    right_B = (right_B_T & read_B_T).sum(1) / reads_B
+    right = right_B[reads_B > 0].mean()
     return cross_entropy(logits_N_V, labels_N), right
 
 
@@ -231,12 +266,13 @@ def pretrain(
     model = build_model(tokenizer, p).train()
     optimizers = build_optimizers(model, p)
     random = Random(derive_seed(p.seed, "pretrain", "worlds"))
-    began, tokens, step = time.monotonic(), 0, 0
+    began, tokens, step, longest = time.monotonic(), 0, 0, p.short_page
+    stage = 0
     while step < p.steps:
-        grown = min(1.0, step / max(1.0, p.growth_share * p.steps))
-        longest = round(p.short_page + grown * (p.long_page - p.short_page))
-        stream = examples(maker, random, max(2, longest))
-        for ids_B_T, learn_B_T in _batches(stream, tokenizer, p, random)[: p.steps - step]:
+        stream = examples(maker, random, longest, STAGES[stage])
+        batches = _batches(stream, tokenizer, p, random)[: p.steps - step]
+        right = 0.0
+        for ids_B_T, learn_B_T in batches:
             with torch.autocast("cpu", torch.bfloat16, enabled=p.bfloat16):
                 loss, accuracy = learned_loss(model, ids_B_T, learn_B_T)
             loss.backward()
@@ -248,6 +284,7 @@ def pretrain(
                 optimizer.zero_grad(set_to_none=True)
             tokens += ids_B_T.numel()
             step += 1
+            right += accuracy.item() / len(batches)
             if step % 20 == 0:
                 speed = tokens / max(1e-9, time.monotonic() - began)
                 if not math.isfinite(loss.item()):
@@ -257,7 +294,14 @@ def pretrain(
                         "step": step,
                         "loss": loss.item(),
                         "accuracy": accuracy.item(),
+                        "stage": stage,
+                        "longest_page": longest,
                         "tokens_per_second": speed,
                     }
                 )
+        if right >= p.grow_at:
+            if longest < p.long_page:
+                longest += 1
+            elif stage + 1 < len(STAGES):
+                stage, longest = stage + 1, p.short_page
     return model.eval(), tokenizer

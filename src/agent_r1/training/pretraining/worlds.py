@@ -20,19 +20,20 @@ from random import Random
 
 LABELS = (
     "anthem", "archive", "area", "author", "ballad", "bank", "bridge", "builder", "calling code",
-    "canal", "capital", "carrier", "castle", "category", "choir", "coast", "coat of arms",
-    "code", "colour", "continent", "council", "country", "county", "crop", "currency", "dance",
-    "date", "delta", "demonym", "depth", "dialect", "dish", "district", "domain", "elevation",
-    "emblem", "export", "father", "ferry", "festival", "flag", "flower", "founded", "founder",
-    "garden", "governor", "guild", "harbour", "height", "highest point", "holiday", "home",
-    "industry", "island", "lake", "language", "languages", "largest city", "latitude", "leader",
-    "length", "longitude", "main road", "market", "mayor", "mineral", "monument", "mother",
-    "motto", "mountain", "museum", "name", "national day", "neighbour", "neighbours", "newspaper",
-    "number", "opened", "origin", "owner", "parish", "patron", "place", "port", "postal code",
-    "population", "prefix", "province", "railway", "rank", "region", "river", "school", "sea",
-    "seat", "sister town", "song", "source", "star", "state", "station", "stone", "subregion",
-    "symbol", "teacher", "territory", "time zone", "title", "tower", "tree", "twin town", "type",
-    "university", "valley", "village", "weight", "width", "wind", "year", "zone",
+    "canal", "capital", "carrier", "castle", "category", "choir", "coast", "coat of arms", "code",
+    "colour", "continent", "council", "country", "county", "crop", "currency", "dance", "date",
+    "delta", "demonym", "depth", "dialect", "dish", "district", "domain", "elevation", "emblem",
+    "export", "father", "ferry", "festival", "flag", "flower", "founded", "founder", "garden",
+    "governor", "guild", "harbour", "height", "highest point", "holiday", "home", "industry",
+    "internet domain", "island", "lake", "language", "languages", "largest city", "latitude",
+    "leader", "length", "longitude", "main road", "market", "mayor", "mineral", "monument",
+    "mother", "motto", "mountain", "museum", "name", "national day", "neighbour", "neighbours",
+    "newspaper", "number", "opened", "origin", "owner", "parish", "patron", "place", "port",
+    "postal code", "population", "prefix", "province", "railway", "rank", "region", "river",
+    "school", "sea", "seat", "sister town", "song", "source", "star", "state", "station", "stone",
+    "subregion", "symbol", "teacher", "territory", "time zone", "title", "tower", "tree",
+    "twin town", "type", "university", "valley", "village", "weight", "width", "wind", "year",
+    "zone",
 )  # fmt: skip
 """Names of facts. Which of them means what is random in every world."""
 
@@ -73,21 +74,24 @@ class Question:
 
 _ONE_HOP = (
     "What is the {0} of {x}?",
-    "What is the {0} of {x}?",
     "Which {0} does {x} have?",
     "Name the {0} of {x}.",
     "Find the {0} of {x}.",
+    "Tell me the {0} of {x}.",
+    "Look up the {0} of {x}.",
     "{x}: what is its {0}?",
     "Tell me the {0} listed for {x}.",
 )
 _TWO_HOP = (
     "What is the {1} of the {0} of {x}?",
-    "What is the {1} of the {0} of {x}?",
     "What is the {1} of the {0} that {x} is in?",
     "What is the {1} of the {0} that {x} belongs to?",
     "Which {1} does the {0} of {x} have?",
+    "Which {1} does the {0} that {x} is in have?",
     "Name the {1} of the {0} of {x}.",
     "Find the {1} of the {0} that {x} is in.",
+    "Tell me the {1} of the {0} of {x}.",
+    "Look up the {1} of the {0} of {x}.",
     "{x} has a {0}; what is the {1} of it?",
 )
 

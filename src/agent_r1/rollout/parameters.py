@@ -27,7 +27,7 @@ class RolloutParameters(Parameters):
     """Sample from tokens at least this probable relative to the most probable; 0 keeps all."""
     max_steps: int = Field(6, ge=1)
     """Actions of a trajectory; then it is truncated (``max_steps``)."""
-    max_tokens_per_step: int = Field(48, ge=1)
+    max_tokens_per_step: int = Field(64, ge=1)
     """Tokens of an action. A longer one is cut, not parsed, and ends the trajectory
     (``token_budget``): a policy that runs on would do so at the next step too."""
     max_context_tokens: int = Field(512, ge=2)

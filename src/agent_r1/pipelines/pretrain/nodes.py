@@ -85,7 +85,7 @@ def pretrain_base(
 
 def _log(metrics: dict[str, float]) -> None:
     logger.info(
-        "pretrain step %(step)d: loss %(loss).3f, accuracy %(accuracy).3f, "
-        "%(tokens_per_second).0f tokens/s",
+        "pretrain step %(step)d: loss %(loss).3f, %(accuracy).3f of the values read right, "
+        "stage %(stage)d, pages of up to %(longest_page)d facts, %(tokens_per_second).0f tokens/s",
         metrics,
     )

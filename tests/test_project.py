@@ -16,6 +16,7 @@ from agent_r1.hashing import file_sha256
 from agent_r1.parameter_groups import GROUPS, read_parameters
 from agent_r1.pipeline_registry import register_pipelines
 from agent_r1.tasks.spelling import key
+from agent_r1.training.pretraining.train import PretrainParameters
 
 REPOSITORY = Path(__file__).parents[1]
 RAW = REPOSITORY / "data/01_raw"
@@ -81,3 +82,11 @@ def test_the_tiny_base_is_tiny_and_what_its_manifest_says():
         header = json.loads(weights.read(int.from_bytes(weights.read(8), "little")))
     shapes = [tensor["shape"] for name, tensor in header.items() if name != "__metadata__"]
     assert sum(map(math.prod, shapes)) == manifest["model_parameters"] <= 3_000_000
+
+
+def test_the_tiny_base_is_what_the_configuration_makes(config):
+    manifest = json.loads((RAW / "tiny_base/_manifest.json").read_text(encoding="utf-8"))
+    parameters = PretrainParameters.read(config["parameters"]["pretrain"], "pretrain")
+    assert parameters.model_dump(mode="json") == manifest["parameters"]
+    names = pd.read_parquet(RAW / "place_names.parquet")["name"]
+    assert len(names) == manifest["place_names"]

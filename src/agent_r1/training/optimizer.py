@@ -35,6 +35,9 @@ class OptimizerParameters(Parameters):
     """Optimizer steps over which the learning rate rises linearly from 0."""
     betas: tuple[float, float] = (0.9, 0.999)
     """Decay of AdamW's first and second moment."""
+    eps: float = Field(1e-8, gt=0)
+    """Added to the root of the second moment: a weight whose gradient is far smaller than this is
+    hardly moved. AdamW would otherwise move it as far as any other."""
     weight_decay: float = Field(0.0, ge=0)
     """Decoupled; on every parameter."""
     max_grad_norm: float = Field(1.0, gt=0)
@@ -47,6 +50,7 @@ def make_optimizer(model: nn.Module, parameters: OptimizerParameters) -> torch.o
         [parameter for parameter in model.parameters() if parameter.requires_grad],
         lr=parameters.learning_rate,
         betas=parameters.betas,
+        eps=parameters.eps,
         weight_decay=parameters.weight_decay,
     )
 

@@ -17,6 +17,10 @@ def tokenizer():
     [
         "What is the river of {}?",
         "{}: what is its river?",
+        "Which river does {} have?",
+        "Which river does the country that {} is in have?",
+        "Find the river listed for {}.",
+        "a river {} in b",
         "river: {}",
         "rivers: Nile, {}, Don",
         '{{"query": "{}"}}',

@@ -28,7 +28,7 @@ CHAT_TEMPLATE = (
 
 _PIECES = (
     r" (?:is the|of the|that|of|the|is in|is|does|have) "  # frequent glue is one token
-    r"|[a-z]+(?: (?!(?:is|of|that|the|does|have) )[a-z]+)+"  # "time zone" can become one token
+    r"|\b[a-z]+(?: (?!(?:is|of|that|the|does|have)\b)[a-z]+)+"  # "time zone" can be one token
     r"|: (?=[^\s\"{\[])|, (?=\w)"  # between label and value, and in lists
     r"|[^\w\s]+(?: [^\w\s]+)*"  # punctuation, JSON glue among it
     r"|\d{1,2}|\s"  # digits in pairs: numbers are copied, not known

@@ -12,9 +12,12 @@ from kedro.config import OmegaConfigLoader
 from kedro.io import DataCatalog
 
 from agent_r1 import settings
+from agent_r1.chat import load_tokenizer
 from agent_r1.hashing import file_sha256
 from agent_r1.parameter_groups import GROUPS, read_parameters
 from agent_r1.pipeline_registry import register_pipelines
+from agent_r1.tasks.multihop import build_tasks
+from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.spelling import key
 from agent_r1.training.pretraining.train import PretrainParameters
 
@@ -90,3 +93,29 @@ def test_the_tiny_base_is_what_the_configuration_makes(config):
     assert parameters.model_dump(mode="json") == manifest["parameters"]
     names = pd.read_parquet(RAW / "place_names.parquet")["name"]
     assert len(names) == manifest["place_names"]
+
+
+def test_what_is_copied_is_the_same_ids_wherever_it_stands():
+    """For the questions that ship: a name in the question and on its page, a label, an answer."""
+    tokenizer = load_tokenizer(RAW / "tiny_base")
+    countries, cities, elements = (
+        pd.read_parquet(RAW / f"knowledge_base/{name}.parquet", dtype_backend="pyarrow")
+        for name in ("countries", "cities", "elements")
+    )
+    tasks, documents = build_tasks(countries, cities, elements, TasksParameters())
+    pages = dict(zip(documents["title"], documents["text"], strict=True))
+
+    def ids(text: str) -> str:
+        return " ".join(map(str, ["", *tokenizer.encode(text, add_special_tokens=False), ""]))
+
+    for task in tasks.to_dict("records"):
+        chain = json.loads(task["payload"])["chain"]
+        question = ids(task["prompt"])
+        assert ids(chain[0]["title"]) in question, task["prompt"]
+        for hop in chain:
+            page = ids(f"{hop['title']}\n{pages[hop['title']]}")
+            assert ids(hop["label"]) in question, (task["prompt"], hop["label"])
+            assert ids(hop["label"]) in page
+            assert ids(hop["value"]) in page
+            assert ids(hop["value"]) in ids(f"<answer>{hop['value']}</answer>")
+            assert ids(hop["value"]) in ids(f'{{"query": "{hop["value"]}"}}')

@@ -115,3 +115,17 @@ def test_the_gradient_is_clipped_and_its_own_norm_reported() -> None:
 def test_warm_up_rises_to_the_learning_rate() -> None:
     parameters = OptimizerParameters(learning_rate=1.0, warmup_steps=3)
     assert [warmed_up(parameters, step) for step in range(5)] == [0.25, 0.5, 0.75, 1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("gradient", "eps", "share"),
+    [(1e-7, 1e-8, 10 / 11), (1e-7, 1e-5, 1 / 101), (1e-2, 1e-5, 1000 / 1001)],
+)
+def test_eps_keeps_weights_with_hardly_a_gradient_where_they_are(gradient, eps, share) -> None:
+    """The first step of Adam is the learning rate times g / (|g| + eps)."""
+    weight = torch.nn.Linear(1, 1, bias=False).double()
+    torch.nn.init.zeros_(weight.weight)
+    optimizer = make_optimizer(weight, OptimizerParameters(learning_rate=0.5, eps=eps))
+    weight.weight.grad = torch.full_like(weight.weight, gradient)
+    optimizer_step(weight, optimizer, 0.5, 1.0)
+    assert weight.weight.item() == pytest.approx(-0.5 * share, rel=1e-9)

@@ -249,6 +249,20 @@ def test_exposure_reports_a_leak_wherever_it_is():
     assert (row.in_training, row.in_demonstrations) == (1, 2)
 
 
+@pytest.mark.parametrize(
+    "turn",
+    [
+        "country: Oslo\n<answer>France</answer>",
+        "I see Lyon\nOslo\n<answer>France</answer>",
+        "neighbours: France, Oslo\n<answer>France</answer>",
+        "country: France\n<answer>Oslo</answer>",
+    ],
+)
+def test_exposure_finds_what_a_thought_mentions(turn):
+    (row,) = measure_exposure(TASKS, demonstrations(("", turn)))
+    assert row.in_demonstrations == 1
+
+
 def test_a_leak_is_shown_in_the_page(history):
     _, clean, _ = report(history)
     _, leaked, _ = report(history, demos=demonstrations(("Oslo", "")))

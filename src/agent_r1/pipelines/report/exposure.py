@@ -21,7 +21,7 @@ class Exposure:
     in_training: int
     """Of them, entities of a training task's chain."""
     in_demonstrations: int
-    """Of them, what a demonstration looks up or answers."""
+    """Of them, what a demonstration looks up, thinks or answers."""
 
 
 def measure_exposure(
@@ -60,8 +60,12 @@ def _union(sets: pd.Series) -> set[str]:
 
 
 def _mentioned(demonstrations: pd.DataFrame) -> set[str]:
-    """Arguments of all tool calls, and all turns without their markup (so the answers)."""
-    texts = {_MARKUP.sub("", text).strip() for text in demonstrations["action_text"]}
+    """Arguments of all tool calls, and what all turns say: answers, and thoughts with their parts."""
+    texts: set[str] = set()
+    for turn in demonstrations["action_text"]:
+        for line in _MARKUP.sub("\n", turn).split("\n"):
+            for said in (line, line.partition(": ")[2]):  # "capital: Lima" mentions Lima
+                texts |= {said.strip(), *said.split(", ")}
     for calls in demonstrations["tool_calls"]:
         for call in json.loads(calls):
             texts |= {value for value in call["arguments"].values() if isinstance(value, str)}

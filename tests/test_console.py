@@ -19,6 +19,9 @@ def unset(monkeypatch):
         monkeypatch.delenv(name)
 
 
+VIZ = "kedro_viz.integrations.kedro.run_hooks"
+
+
 @pytest.mark.parametrize(
     ("logger", "level", "text", "shown"),
     [
@@ -26,6 +29,8 @@ def unset(monkeypatch):
         ("bm25s", logging.WARNING, "no document", True),
         ("DeepSpeed", logging.WARNING, "Setting accelerator to CPU. If you have GPU", False),
         ("DeepSpeed", logging.WARNING, "overflow", True),
+        (VIZ, logging.WARNING, "Workflow tracking is disabled during partial runs", False),
+        (VIZ, logging.WARNING, "no such pipeline", True),
     ],
 )
 def test_chatter_is_silenced_and_warnings_are_not(unset, logger, level, text, shown):

@@ -30,10 +30,16 @@ def quieten() -> None:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("bm25s").addFilter(_at_least_a_warning)
     logging.getLogger("DeepSpeed").addFilter(_not_about_the_cpu)
+    logging.getLogger("kedro_viz.integrations.kedro.run_hooks").addFilter(_not_about_partial_runs)
 
 
 def _at_least_a_warning(record: logging.LogRecord) -> bool:
     return record.levelno >= logging.WARNING
+
+
+def _not_about_partial_runs(record: logging.LogRecord) -> bool:
+    """Every stage of an experiment is one, and Kedro-Viz would say so each time."""
+    return not record.getMessage().startswith("Workflow tracking is disabled during partial")
 
 
 def _not_about_the_cpu(record: logging.LogRecord) -> bool:

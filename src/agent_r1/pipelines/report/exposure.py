@@ -60,7 +60,7 @@ def _union(sets: pd.Series) -> set[str]:
 
 
 def _mentioned(demonstrations: pd.DataFrame) -> set[str]:
-    """Arguments of all tool calls, and what all turns say: answers, and thoughts with their parts."""
+    """Arguments of tool calls, and what turns say: answers, and thoughts with their parts."""
     texts: set[str] = set()
     for turn in demonstrations["action_text"]:
         for line in _MARKUP.sub("\n", turn).split("\n"):

@@ -45,17 +45,18 @@ def test_the_loss_falls_below_that_of_a_uniform_guess(first):
 
 
 def test_pages_grow_when_they_are_read_and_not_before():
+    """A round is 4 batches. Easy: 3, 4, 5 facts, then the next stage at 2, which is round 5."""
     easy, hard = (
-        [report["longest_page"] for report in _reports(grow_at=share, long_page=5)]
+        [(report["stage"], report["longest_page"]) for report in _reports(grow_at=share)]
         for share in (0.0, 1.0)
     )
-    assert easy == [5, 5]
-    assert hard == [2, 2]
+    assert easy == [(1, 2), (1, 5)]
+    assert hard == [(0, 2), (0, 2)]
 
 
 def _reports(**changes):
     reports = []
-    pretrain(NAMES, TINY.model_copy(update=changes), reports.append)
+    pretrain(NAMES, TINY.model_copy(update=changes | {"long_page": 5}), reports.append)
     return reports
 
 

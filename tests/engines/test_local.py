@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 
 import pytest
 from random_policies import (
@@ -99,6 +101,46 @@ def test_order_of_requests_does_not_matter(start_engine):
     for name in PROMPTS:
         assert forward[name].token_ids == backward[name].token_ids
         assert forward[name].logprobs == backward[name].logprobs
+
+
+def test_p37_requests_of_a_tick_are_one_batch_even_if_the_worker_is_still_winding_up(
+    engine, monkeypatch
+):
+    """The worker looks for more work just while a tick's requests come in, one after another."""
+    admitted, resting = [], threading.Event()
+    compact, admit = engine._batch.compact, engine._batch.admit
+
+    def slow_compact() -> None:
+        if admitted:  # the first round is over
+            resting.wait(10)
+        compact()
+
+    def watched_admit(requests) -> None:
+        admitted.append(len(requests))
+        admit(requests)
+
+    monkeypatch.setattr(engine._batch, "compact", slow_compact)
+    monkeypatch.setattr(engine._batch, "admit", watched_admit)
+
+    async def ask(name: str, tokens: list[int]):
+        return await engine.generate(name, tokens, sampling(max_tokens=1))
+
+    async def rounds() -> None:
+        await asyncio.gather(*(ask(name, prompt) for name, prompt in PROMPTS.items()))
+        second = [asyncio.ensure_future(ask(name, [1, 2])) for name in PROMPTS]
+        queue = engine._queue
+
+        def queue_slowly(*arguments):
+            request = queue(*arguments)
+            resting.set()
+            time.sleep(0.05)
+            return request
+
+        monkeypatch.setattr(engine, "_queue", queue_slowly)
+        await asyncio.gather(*second)
+
+    asyncio.run(rounds())
+    assert admitted == [len(PROMPTS)] * 2
 
 
 def test_stop_token_ends_the_action_and_belongs_to_it(engine):

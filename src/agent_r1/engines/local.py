@@ -1,7 +1,8 @@
 """The engine that runs in this process: PyTorch, any causal language model of transformers.
 
 1. `generate` appends to the session and queues a request. Requests that arrive in the same tick of
-   the event loop are served together, in an order that depends on their content alone.
+   the event loop reach the worker together, however busy or idle it is just then, and are served in
+   an order that depends on their content alone.
 2. A worker thread computes what is missing of the queued sessions (`prefill`), then samples all of
    them together (`decode`). An action is handed back the moment it ends.
 3. Batching is continuous: when enough rows have ended or enough requests wait, the batch is
@@ -66,6 +67,8 @@ class LocalEngine:
         self._model: PreTrainedModel | None = None
         self._positions = 0
         self._sessions: dict[str, Session] = {}
+        self._arriving: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+        """Requests of a tick that is not over; the worker must not see a part of it."""
         self._pending: list[Request] = []
         self._joining: list[Request] = []
         self._working = False
@@ -147,12 +150,19 @@ class LocalEngine:
             request = Request(
                 session, sampling, loop.create_future(), loop, len(session.visible), session.cached
             )
-            self._pending.append(request)
-            if not self._working:
-                self._working = True
+            if loop not in self._arriving:
+                self._arriving[loop] = []
                 # One tick later: whoever else asks in this tick is in the same batch.
-                loop.call_soon(self._executor.submit, self._work)
+                loop.call_soon(self._end_tick, loop)
+            self._arriving[loop].append(request)
         return request
+
+    def _end_tick(self, loop: asyncio.AbstractEventLoop) -> None:
+        with self._lock:
+            self._pending += self._arriving.pop(loop, [])
+            if self._pending and not self._working:
+                self._working = True
+                self._executor.submit(self._work)
 
     def _check(self, name: str, tokens: list[int], sampling: Sampling) -> None:
         if self._model is None or not self.weight_version:
@@ -274,8 +284,10 @@ class LocalEngine:
     def _fail(self, error: BaseException) -> None:
         """Everyone who waits gets the error; sessions in doubt are forgotten."""
         with self._lock:
-            failed = [*self._batch.requests, *self._joining, *self._pending]
+            arriving = [request for tick in self._arriving.values() for request in tick]
+            failed = [*self._batch.requests, *self._joining, *self._pending, *arriving]
             self._pending = []
+            self._arriving.clear()
             self._working = False
             self._sessions.clear()
             self._make_caches()

@@ -117,14 +117,17 @@ def test_a_report_that_missed_the_last_iterations_is_made_again(project):
     assert run(project, iterations=2).ran == ["build_report"]
 
 
-def test_what_depends_on_a_node_that_runs_again_runs_again(project):
+def test_what_depends_on_a_node_that_runs_again_runs_again_as_far_as_bytes_change(project):
     run(project, iterations=2)
     for path in (project.path / "data/08_reporting/x/manifests/iter_00001").glob("score_rewards/*"):
         path.unlink()
     ran = run(project, iterations=2).ran
-    assert {"iter_00001.generate_rollouts", "iter_00001.compute_logprobs"}.isdisjoint(ran)
-    later = {f"iter_00002.{step}" for step in STEPS}
-    assert later | {"iter_00001.score_rewards", "iter_00001.update_policy"} <= set(ran)
+    assert set(ran) == {
+        "iter_00001.score_rewards", "iter_00001.compute_advantages",
+        "iter_00001.build_preferences", "iter_00001.update_policy", "build_report",
+    }  # fmt: skip
+    # The new policy has the bytes of the old one, so the second iteration still stands.
+    assert run(project, iterations=2).ran == []
     assert "iter_00000.train_sft" not in ran
 
 

@@ -50,8 +50,7 @@ def test_a_dataset_is_loaded_in_the_version_asked_for(project):
     session = Session(project.path, {"experiment": "x"})
     session.run("prepare_tasks", ["prepare_tasks"])
     store = ManifestStore(project.path / "data/08_reporting/x/manifests")
-    version = store.committed("tasks").version
-    assert len(session.load("tasks", version)) == 1
+    assert len(session.load(store.committed("tasks"))) == 1
 
 
 def test_an_error_in_a_node_comes_through(project):

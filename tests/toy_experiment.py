@@ -48,7 +48,7 @@ class ToyAnything(Parameters):
 
 
 def _groups() -> dict[str, str]:
-    kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow")}
+    kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow", "retention")}
     toys = {"evaluation": "ToyEvaluation", "rollout": "ToyRollout", "model": "ToyModel"}
     rest = ("tasks", "environment", "chat", "demonstrations", "sft", "reward", "logprobs")
     toys |= dict.fromkeys((*rest, "advantage", "update"), "ToyAnything")
@@ -222,7 +222,8 @@ def make_project(folder: Path) -> Path:
     (folder / "conf/local/catalog.yml").write_text(
         f"engine:\n  type: agent_r1.datasets.EngineDataset\n  engine: {__name__}.ToyEngine\n"
     )
-    groups = "".join(f"{name}: {{}}\n" for name in _groups() if name not in ("mlflow", "stop"))
+    toys = sorted(set(_groups()) - {"mlflow", "stop", "retention"})
+    groups = "".join(f"{name}: {{}}\n" for name in toys)
     (folder / "conf/base/parameters.yml").write_text(
         "experiment: ${globals:experiment}\nseed: 0\niterations: 3\n"
         "mlflow: {enabled: false}\nstop: {exact_match: null}\n" + groups

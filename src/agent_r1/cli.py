@@ -1,12 +1,15 @@
 """The project's own commands beside Kedro's.
 
 ``kedro run`` without a selection runs the whole experiment (`agent_r1.driver`); with one
-(``--pipelines``, ``--nodes``, ``--tags``, …) it is Kedro's own.
+(``--pipelines``, ``--nodes``, ``--tags``, …) it is Kedro's own. The others look at an experiment
+that ran, or run a part of it again.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +23,13 @@ An interrupted experiment is finished where it stopped; a finished one is left a
 change its parameters with --params, such as --params experiment=NAME,seed=1,iterations=20.
 
 With a selection (--pipelines, --nodes, --tags, ...) this is Kedro's own run: those nodes run, and
-read the newest committed versions of their inputs.
+read the current committed versions of their inputs.
 """
 
-_WHOLE = frozenset({"env", "conf_source", "params", "config"})
+_WHOLE = frozenset({"env", "conf_source", "params", "config", "allow_changes"})
 """Options that do not select a part of the experiment."""
+
+_KEDROS = {option.name: option for option in kedro_run.params}
 
 
 @click.group(name="kedro")
@@ -32,27 +37,18 @@ def cli() -> None:
     """The project's commands; Kedro merges them with its own."""
 
 
-def _run(**options: Any) -> None:
-    metadata = click.get_current_context().obj
-    project = metadata.project_path if isinstance(metadata, ProjectMetadata) else Path.cwd()
-    os.chdir(project)  # paths in conf/ are relative to the project
-    try:
+# ------------------------------------------------------------------------------------------- run
+
+
+def _run(*, allow_changes: bool, **options: Any) -> None:
+    project = _project()
+    with _UserErrors():
         if any(value for name, value in options.items() if name not in _WHOLE):
+            if allow_changes:
+                raise click.UsageError("--allow-changes is for the whole experiment")
             _run_selection(options)
         else:
-            _run_experiment(project, options)
-    except _user_errors() as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _user_errors() -> tuple[type[Exception], ...]:
-    """Errors that the user can mend: their message is all that they need."""
-    from kedro.config import MissingConfigException
-
-    from agent_r1.lineage import LineageError
-    from agent_r1.parameters import ParameterError
-
-    return (LineageError, MissingConfigException, ParameterError)
+            _run_experiment(project, options, allow_changes=allow_changes)
 
 
 def _run_selection(options: dict[str, Any]) -> None:
@@ -68,16 +64,194 @@ def _run_selection(options: dict[str, Any]) -> None:
         kedro_run.callback(**options)
 
 
-def _run_experiment(project: Path, options: dict[str, Any]) -> None:
+def _run_experiment(project: Path, options: dict[str, Any], *, allow_changes: bool) -> None:
     from agent_r1.driver import run_experiment
 
-    outcome = run_experiment(project, options["params"], options["env"], options["conf_source"])
-    report = Path("data/08_reporting", outcome.experiment, "report.html")
+    outcome = run_experiment(
+        project,
+        options["params"],
+        options["env"],
+        options["conf_source"],
+        allow_changes=allow_changes,
+    )
     if not outcome.ran:
         click.echo(f"Experiment '{outcome.experiment}' is finished; nothing to do.")
     if outcome.stopped_at is not None:
         click.echo(f"Stopped after iteration {outcome.stopped_at}: a stop condition was met.")
-    click.echo(f"Report: {report}")
+    click.echo(f"Report: {Path('data/08_reporting', outcome.experiment, 'report.html')}")
 
 
-cli.add_command(click.Command("run", params=kedro_run.params, callback=_run, help=_HELP))
+_ALLOW = click.Option(
+    ["--allow-changes"],
+    is_flag=True,
+    help="Go on with other parameters than the experiment has: what is committed stays, what is "
+    "still to be made has the new ones. Recorded as a branch.",
+)
+cli.add_command(click.Command("run", params=[*kedro_run.params, _ALLOW], callback=_run, help=_HELP))
+
+
+# ---------------------------------------------------------------------------- options of the rest
+
+
+def _of_experiment(command: Callable[..., None]) -> Callable[..., None]:
+    """``--env`` and ``--experiment``."""
+    command = click.option(
+        "--experiment", metavar="NAME", help="The experiment; by default that of conf/."
+    )(command)
+    return click.option("--env", "-e", help="Kedro's configuration environment.")(command)
+
+
+_ITERATION = click.option(
+    "--iteration", "-i", metavar="K", help="Its number, or 'base'; 0 is the warm start."
+)
+
+
+# ----------------------------------------------------------------------------------------- rerun
+
+
+@cli.command()
+@click.argument("stage")
+@_ITERATION
+@_of_experiment
+@click.option(
+    "--downstream",
+    type=click.Choice(["keep", "cascade", "fork"]),
+    default="keep",
+    show_default=True,
+    help="What was made from the old result: stays; is made again; is made again in a new "
+    "experiment that shares the rest.",
+)
+@click.option("--as", "fork", metavar="NAME", help="Name of the new experiment of a fork.")
+def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) -> None:
+    """Run one STAGE again, such as score_rewards, with the inputs that it had.
+
+    The parameters are those that are recorded, with --params over them. A result that differs from
+    the experiment's is kept beside it, unless --downstream says otherwise.
+    """
+    project = _project()
+    if fork and options["downstream"] != "fork":
+        raise click.UsageError("--as names a fork: add --downstream fork")
+    if "experiment" in params:
+        raise click.UsageError("name the experiment with --experiment")
+    with _UserErrors():
+        from agent_r1.reporting import rerun_lines
+        from agent_r1.rerun import Request, Rerunner
+
+        request = Request(stage, options["iteration"], options["downstream"], fork, params)
+        rerunner = Rerunner(project, options["experiment"], options["env"])
+        _print(rerun_lines(rerunner.rerun(request)))
+
+
+rerun.params.append(_KEDROS["params"])
+
+
+# ------------------------------------------------------------------------------- lineage, verify
+
+
+@cli.command()
+@click.argument("dataset")
+@_ITERATION
+@click.option("--version", metavar="V", help="By default the current one.")
+@click.option("--depth", type=click.IntRange(min=0), help="Node runs to go back; default: all.")
+@_of_experiment
+def lineage(
+    dataset: str,
+    iteration: str | None,
+    version: str | None,
+    depth: int | None,
+    experiment: str | None,
+    env: str | None,
+) -> None:
+    """Show the tree of what made DATASET, down to the raw data.
+
+    DATASET is a name such as rewards (with --iteration), tasks, or iter_00003.rewards, or the
+    beginning of a sha256, such as a policy_version in a table.
+    """
+    project = _project()
+    with _UserErrors():
+        from agent_r1.reporting import lineage_tree, wanted
+
+        history = _history(project, experiment, env)
+        name, version = wanted(history.store, dataset, iteration, version)
+        _print([lineage_tree(history.store, name, version, depth)])
+
+
+@cli.command()
+@_of_experiment
+def verify(experiment: str | None, env: str | None) -> None:
+    """Hash everything again, and compare it with what the manifests say.
+
+    Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
+    """
+    project = _project()
+    with _UserErrors():
+        from agent_r1.lineage.verify import verify as check
+        from agent_r1.progress import bar
+        from agent_r1.reporting import verification_lines
+
+        history = _history(project, experiment, env)
+        with bar("verify") as on_progress:
+            result = check(project, history.store, history.book, on_progress)
+        _print(verification_lines(history.filepath.parent.name, result))
+    if result.findings:
+        sys.exit(1)
+
+
+# ---------------------------------------------------------------------------------------- shared
+
+
+def _project() -> Path:
+    """The project's root, made the working directory: paths in conf/ are relative to it."""
+    metadata = click.get_current_context().obj
+    project = metadata.project_path if isinstance(metadata, ProjectMetadata) else Path.cwd()
+    os.chdir(project)
+    return project
+
+
+def _history(project: Path, experiment: str | None, env: str | None) -> Any:
+    """The catalog's entry that knows the manifests.
+
+    Raises:
+        LineageError: the experiment never ran.
+    """
+    from agent_r1.hooks import history_of
+    from agent_r1.kedro_session import Session
+    from agent_r1.lineage import LineageError
+    from agent_r1.parameters import nearest
+
+    runtime = {"experiment": experiment} if experiment else {}
+    with Session(project, runtime, env) as session:
+        history = history_of(session.catalog())
+    folder = history.filepath.parent
+    if not history.filepath.is_dir():
+        there = [each.parent.name for each in folder.parent.glob("*/manifests")]
+        raise LineageError(
+            f"experiment '{folder.name}' has not run here.{nearest(folder.name, there)}"
+        )
+    return history
+
+
+def _print(lines: list[Any]) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    for line in lines:
+        console.print(line, markup=False, soft_wrap=True)
+
+
+class _UserErrors:
+    """Errors that the user can mend become one message: it is all that they need."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        from kedro.config import MissingConfigException
+
+        from agent_r1.lineage import LineageError
+        from agent_r1.lineage.lock import LockedError
+        from agent_r1.parameters import ParameterError
+
+        known = (LineageError, LockedError, MissingConfigException, ParameterError)
+        if isinstance(error, known):
+            raise click.ClickException(str(error)) from error

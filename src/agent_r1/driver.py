@@ -8,8 +8,9 @@ no node decides whether it runs.
    ``evaluate_policy`` (all splits) on the last only; of ``base`` and ``iter_00000`` always.
 3. ``report``.
 
-A node whose manifest is there is done, unless something that it reads was made anew in this run.
-So an interrupted experiment is finished where it stopped, and a finished one is left alone.
+A node whose manifest is there is done, unless what it read was made anew with another content, or a
+branch with other parameters reaches it (`agent_r1.lineage.staleness`). So an interrupted experiment
+is finished where it stopped, and a finished one is left alone.
 """
 
 from __future__ import annotations
@@ -23,6 +24,12 @@ from agent_r1 import parameter_groups, progress
 from agent_r1.datasets import HistoryDataset
 from agent_r1.hooks import history_of, resolved_parameters
 from agent_r1.kedro_session import Session
+from agent_r1.lineage import leftovers
+from agent_r1.lineage.attempt import attempt
+from agent_r1.lineage.branches import Branch, continued
+from agent_r1.lineage.lock import locked
+from agent_r1.lineage.retention import Retention, RetentionParameters
+from agent_r1.lineage.staleness import Staleness
 from agent_r1.parameter_groups import Resolved
 from agent_r1.pipelines.namespaces import iteration_name
 
@@ -47,6 +54,8 @@ class Outcome:
     """Full names of the nodes that ran, in order; empty if everything was there."""
     stopped_at: int | None = None
     """The iteration after which a stop condition ended the experiment early."""
+    pruned: list[str] = field(default_factory=list)
+    """Checkpoints that retention deleted."""
 
 
 def run_experiment(
@@ -54,6 +63,8 @@ def run_experiment(
     runtime_params: dict[str, Any],
     env: str | None = None,
     conf_source: str | None = None,
+    *,
+    allow_changes: bool = False,
 ) -> Outcome:
     """Run, or finish, an experiment.
 
@@ -62,50 +73,65 @@ def run_experiment(
         runtime_params: what ``--params`` says; ``experiment`` names the experiment.
         env: Kedro's configuration environment.
         conf_source: another configuration folder than the project's.
+        allow_changes: go on with other parameters than the experiment has, in a branch.
 
     Raises:
         ParameterError: the parameters cannot be used; nothing has run.
+        LockedError: another process works on the experiment.
+        ChangedParametersError: the experiment has other parameters.
         Exception: whatever a node raised; what was committed before stays.
     """
     with Session(project, runtime_params, env, conf_source) as session:
         catalog = session.catalog()
         parameters = resolved_parameters(catalog)
         parameter_groups.check_references(parameters, project)
-        driver = Driver(session, history_of(catalog), parameters)
-        with progress.shown() as display:
-            display.experiment(
-                parameters.experiment.experiment,
-                parameters.experiment.iterations,
-                driver.completed_iterations(),
-            )
-            return driver.run()
+        history = history_of(catalog)
+        with locked(history.filepath.parent):
+            name = parameters.experiment.experiment
+            branch = continued(history.book, parameters.flat(), name, allow_changes=allow_changes)
+            return Driver(session, history, parameters, branch).run()
 
 
 class Driver:
-    """Picks the nodes of each Kedro run."""
+    """Picks the nodes of each Kedro run. The caller holds the experiment's lock."""
 
-    def __init__(self, session: Session, history: HistoryDataset, parameters: Resolved) -> None:
+    def __init__(
+        self, session: Session, history: HistoryDataset, parameters: Resolved, branch: Branch
+    ) -> None:
+        """
+        Args:
+            session: runs the pipelines.
+            history: the experiment's manifests and branches.
+            parameters: those of the session.
+            branch: the branch whose parameters they are.
+        """
         self._session = session
         self._history = history
         self._store = history.store
         self._parameters = parameters
         self._iterations = parameters.experiment.iterations
-        self._changed: set[str] = set()
+        self._branch = branch
+        branches = {each.index: each for each in (*history.book.all(), branch)}
+        self._staleness = Staleness(self._store, list(branches.values()))
+        self._retention = Retention(session.project, self._store)
         self._outcome = Outcome(parameters.experiment.experiment)
+        self._scores: dict[tuple[str, str | None], float] = {}
 
     def run(self) -> Outcome:
         """Everything that is pending, in order; see the module's docstring."""
-        for stage in self._stages():
-            self._run(stage)
-        self._run(Stage("report"), rerun=not self._report_is_current())
+        with progress.shown() as display, attempt(advances=True, branch=self._branch):
+            display.experiment(self._outcome.experiment, self._iterations, self._completed())
+            self._remove_leftovers()
+            for stage in self.stages():
+                self._run(stage.pipeline, self._pending(stage))
+                self._prune()
+            if not self._report_is_current():
+                self._run("report", ["build_report"])
         return self._outcome
 
-    def completed_iterations(self) -> int:
-        """Iterations of RL whose policy is committed."""
-        names = (iteration_name(index) for index in range(1, self._iterations + 1))
-        return sum(bool(self._store.paths(f"{name}.update_policy")) for name in names)
-
-    def _stages(self) -> Iterator[Stage]:
+    def stages(self) -> Iterator[Stage]:
+        """The stages of the experiment in order. Asked for one after another, as whether there is
+        a next iteration depends on the results of the one before."""
         yield from (Stage(name) for name in FIRST_STAGES)
         for index in range(1, self._iterations + 1):
             name = iteration_name(index)
@@ -115,6 +141,20 @@ class Driver:
                 self._outcome.stopped_at = index
                 yield Stage(name)  # its evaluation on all splits is still missing
                 return
+
+    def _completed(self) -> int:
+        """Iterations of RL whose policy is committed."""
+        names = (iteration_name(index) for index in range(1, self._iterations + 1))
+        return sum(self._store.current(f"{name}.update_policy") is not None for name in names)
+
+    def _remove_leftovers(self) -> None:
+        project = self._session.project
+        found = leftovers.uncommitted(project, self._outcome.experiment, self._store)
+        freed = leftovers.remove(found, project)
+        if found:
+            progress.current().say(
+                f"removed {len(found)} leftovers of an interrupted run ({freed / 1e6:.1f} MB)"
+            )
 
     def _left_out(self, index: int, *, last: bool) -> frozenset[str]:
         if last:
@@ -136,30 +176,40 @@ class Driver:
     def _should_stop(self, iteration: str) -> bool:
         """Stop conditions read committed tables, so a resumed experiment stops where it did."""
         threshold = self._parameters.groups["stop"]["exact_match"]
-        committed = threshold and self._store.committed(f"{iteration}.validation")
-        if not committed:
-            return False
-        table = self._session.load(f"{iteration}.validation", committed.version)
-        whole = table[table["family"].isna()]
-        return bool((whole["exact_match"].astype(float) >= threshold).all())
+        score = self._validation_score(iteration) if threshold else None
+        return score is not None and score >= threshold
 
-    def _run(self, stage: Stage, *, rerun: bool = False) -> None:
-        nodes = self._pending(stage, rerun=rerun)
+    def _validation_score(self, iteration: str) -> float | None:
+        """Exact match on the validation split; None if it was not played."""
+        committed = self._store.committed(f"{iteration}.validation")
+        if committed is None:
+            return None
+        key = (committed.record.dataset, committed.version)
+        if key not in self._scores:
+            table = self._session.load(committed)
+            whole = table[table["family"].isna()]["exact_match"]
+            self._scores[key] = float(whole.astype(float).min())
+        return self._scores[key]
+
+    def _run(self, pipeline: str, nodes: list[str]) -> None:
         if nodes:
-            self._session.run(stage.pipeline, nodes)
+            self._session.run(pipeline, nodes)
             self._outcome.ran += nodes
 
-    def _pending(self, stage: Stage, *, rerun: bool) -> list[str]:
-        """Nodes without a manifest, and those that read what is made anew, in running order."""
-        pending = []
-        for node in self._session.pipeline(stage.pipeline).nodes:
-            if node.name.rpartition(".")[2] in stage.without:
-                continue
-            stale = rerun or not self._changed.isdisjoint(node.inputs)
-            if stale or not self._store.paths(node.name):
-                pending.append(node.name)
-                self._changed.update(node.outputs)
-        return pending
+    def _pending(self, stage: Stage) -> list[str]:
+        nodes = self._session.pipeline(stage.pipeline).nodes
+        own = (node for node in nodes if node.name.rpartition(".")[2] not in stage.without)
+        return self._staleness.pending(own)
+
+    def _prune(self) -> None:
+        rules = RetentionParameters(**self._parameters.groups["retention"])
+        scores: dict[int, float] = {}
+        if rules.keep_best is not None:
+            for index in range(1, self._iterations + 1):
+                score = self._validation_score(iteration_name(index))
+                if score is not None:
+                    scores[index] = score
+        self._outcome.pruned += self._retention.prune(rules, scores)
 
 
 _EVALUATIONS = frozenset({"evaluate_policy", "validate_policy"})

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+MARKER = "_COMMITTED"
+"""Written last into a checkpoint's folder, so no part of its hash."""
+
 _CHUNK = 1 << 20
 """Bytes read at a time."""
 
@@ -41,6 +44,11 @@ def folder_sha256(path: str | Path) -> str:
         if not file.name.startswith("_")
     )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def marker_of(folder: Path) -> dict[str, int]:
+    """What a checkpoint's marker says: how many files and folders there are beside it."""
+    return {"files": sum(1 for path in folder.rglob("*") if path != folder / MARKER)}
 
 
 def content_sha256(path: str | Path) -> str:

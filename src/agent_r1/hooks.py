@@ -7,6 +7,7 @@ They are hooks, and not part of the driver, so that `kedro run --pipelines …`,
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from pydantic import BaseModel
 
 from agent_r1 import console, parameter_groups, progress
 from agent_r1.datasets import HistoryDataset
+from agent_r1.lineage import Manifest, ManifestStore, attempt, lock
+from agent_r1.lineage.branches import start
 from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
 from agent_r1.parameter_groups import Resolved, read_parameters
@@ -74,31 +77,59 @@ class ValidationHooks:
 
 
 class LineageHooks:
-    """Pins what a run reads, and writes a manifest per node run."""
+    """Locks the experiment, pins what a run reads, and writes a manifest per node run."""
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
         self._parameters: Resolved | None = None
+        self._release: Callable[[], None] = _nothing
 
     @hook_impl
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
     ) -> None:
-        """Raises `LineageError` for an input that was never committed."""
+        """
+        Raises:
+            LockedError: another process works on the experiment.
+            LineageError: an input was never committed.
+        """
         self._parameters = resolved_parameters(catalog)
-        scalars = self._parameters.experiment
-        store = history_of(catalog).store
+        self._release = lock.acquire(history_of(catalog).filepath.parent)
+        try:
+            self._recorder = self._prepare(run_params, pipeline, catalog, self._parameters)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _prepare(
+        self,
+        run_params: dict[str, Any],
+        pipeline: Pipeline,
+        catalog: CatalogProtocol,
+        parameters: Resolved,
+    ) -> Recorder:
+        scalars, history = parameters.experiment, history_of(catalog)
+        project = Path(run_params["project_path"])
         pin_inputs(
-            pipeline, catalog, store, lambda name: producer_command(name, scalars.experiment)
-        )
-        self._recorder = Recorder(
-            Path(run_params["project_path"]),
+            pipeline,
             catalog,
-            store,
+            history.store,
+            project,
+            lambda name: producer_command(name, scalars.experiment),
+        )
+        capacity = attempt.current()
+        branch = capacity.branch or history.book.newest() or start(parameters.flat())
+        return Recorder(
+            project,
+            catalog,
+            history.store,
             experiment=scalars.experiment,
             seed=scalars.seed,
             version=run_params["run_id"],
             environment=run_params["env"],
+            book=history.book,
+            branch=branch,
+            advances=capacity.advances,
         )
 
     @hook_impl
@@ -120,7 +151,30 @@ class LineageHooks:
     def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
         """After the last output: the manifest, which commits them all."""
         assert self._recorder is not None
-        self._recorder.saved(node, dataset_name, data)
+        path = self._recorder.saved(node, dataset_name, data)
+        if path is not None and self._recorder.is_aside(path):
+            progress.current().say(
+                f"{node.name}: differs from what the experiment has, so it is kept aside as "
+                f"version {path.stem}"
+            )
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """Give the lock back."""
+        self._unlock()
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Give the lock back."""
+        self._unlock()
+
+    def _unlock(self) -> None:
+        self._release()
+        self._release = _nothing
+
+
+def _nothing() -> None:
+    """There is no lock to give back."""
 
 
 class RunRecord:
@@ -133,6 +187,7 @@ class RunRecord:
         names = run_params["pipeline_names"] or ["__default__"]
         alone = namespaces.pop() if len(namespaces) == 1 else None
         self.stage: str = alone or ",".join(names)
+        self.nodes = [node.name for node in pipeline.nodes]
         self.points: list[Point] = []
         self.written: list[str] = []
         self._started = time.monotonic()
@@ -141,6 +196,12 @@ class RunRecord:
         """An output was saved."""
         self.written.append(dataset)
         self.points += points(dataset, data)
+
+    def manifests(self, store: ManifestStore) -> list[tuple[str, Manifest]]:
+        """Those of its nodes that are committed, with their paths below the store's root."""
+        paths = [path for name in self.nodes for path in store.paths(name)]
+        own = [path for path in paths if path.stem == self.version]
+        return [(path.relative_to(store.root).as_posix(), store.read(path)) for path in own]
 
     @property
     def seconds(self) -> float:
@@ -155,6 +216,7 @@ class TrackingHooks:
         self._trackers: dict[tuple[str, str], Tracker] = {}
         self._tracker: Tracker | None = None
         self._run: RunRecord | None = None
+        self._store: ManifestStore | None = None
 
     @hook_impl(trylast=True)
     def before_pipeline_run(
@@ -162,11 +224,14 @@ class TrackingHooks:
     ) -> None:
         """Start the child run."""
         parameters = resolved_parameters(catalog)
+        self._store = history_of(catalog).store
         self._run = RunRecord(run_params, pipeline)
         self._tracker = self._tracker_of(parameters, catalog)
         if self._tracker is not None and is_child(self._run.stage):
             everything = parameters.lookup("parameters")
-            self._tracker.open(parameters.groups["mlflow"]["experiment_name"], everything)
+            branch = attempt.current().branch
+            forked = {"forked_from": branch.experiment} if branch and branch.experiment else {}
+            self._tracker.open(parameters.groups["mlflow"]["experiment_name"], everything, forked)
             self._tracker.start_child(self._run.stage, self._run.version, everything)
 
     @hook_impl
@@ -195,10 +260,10 @@ class TrackingHooks:
         self._end(failed=True)
 
     def _end(self, *, failed: bool) -> None:
-        run, tracker = self._run, self._tracker
-        if run is not None and tracker is not None:
+        run, tracker, store = self._run, self._tracker, self._store
+        if run is not None and tracker is not None and store is not None:
             versions = dict.fromkeys(run.written, run.version)
-            tracker.end_child(run.stage, run.points, versions, failed=failed)
+            tracker.end_child(run.stage, run.points, versions, run.manifests(store), failed=failed)
 
     def _tracker_of(self, parameters: Resolved, catalog: CatalogProtocol) -> Tracker | None:
         settings = parameters.groups["mlflow"]

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
+from agent_r1.lineage.branches import flatten
 from agent_r1.parameters import ParameterError, Parameters, nearest
 
 GROUPS: dict[str, str] = {
@@ -29,6 +30,7 @@ GROUPS: dict[str, str] = {
     "evaluation": "agent_r1.pipelines.evaluation.parameters:EvaluationParameters",
     "stop": "agent_r1.parameter_groups:StopParameters",
     "mlflow": "agent_r1.parameter_groups:MlflowParameters",
+    "retention": "agent_r1.lineage.retention:RetentionParameters",
     "pretrain": "agent_r1.training.pretraining.train:PretrainParameters",
     "knowledge_base": "agent_r1.pipelines.knowledge_base.nodes:KnowledgeBaseParameters",
 }
@@ -86,6 +88,10 @@ class Resolved(BaseModel):
         for part in name.removeprefix("params:").split("."):
             value = value[part]
         return value
+
+    def flat(self) -> dict[str, Any]:
+        """All of them by dotted names, as an experiment's branches record them."""
+        return flatten(self.lookup("parameters"))
 
 
 def read_parameters(values: Mapping[str, Any]) -> Resolved:

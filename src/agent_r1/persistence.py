@@ -13,6 +13,9 @@ from typing import Any
 
 import numpy as np
 
+PART = ".part"
+"""Suffix of files that are being written; a crash leaves them."""
+
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
@@ -23,7 +26,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
     left behind.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".", suffix=".part", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=".", suffix=PART, dir=target.parent)
     os.close(handle)
     temporary = Path(name)
     try:

@@ -15,7 +15,7 @@ from typing import Protocol, Self
 
 from rich.console import Console, Group
 from rich.live import Live
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.text import Text
 
 
@@ -209,6 +209,15 @@ def shown(display: Display | None = None) -> Iterator[Display]:
             yield display
         finally:
             _current = before
+
+
+@contextmanager
+def bar(name: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar for one thing, on a terminal; gives what is called with (done, total)."""
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), MofNCompleteColumn())
+    with Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as bars:
+        task = bars.add_task(name, total=None)
+        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def is_iteration(stage: str) -> bool:

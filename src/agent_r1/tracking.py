@@ -3,8 +3,9 @@
 1. The parent carries the parameters and, step by step, the curves over the iterations; its id is
    kept beside the experiment's manifests, so that a resumed experiment continues it.
 2. A Kedro run of an iteration (or of ``base``, ``iter_00000``) is a child: its metrics by step, the
-   version of every dataset it wrote as a tag, FAILED if it failed. Logging a step twice appends in
-   MLflow, so a second attempt is a second child.
+   version of every dataset it wrote and the manifest of every node as tags, FAILED if it failed.
+   Logging a step twice appends in MLflow, so a second attempt is a second child, which says what
+   it ``replaces``. One that was made ``aside`` adds nothing to the parent's curves.
 3. Everything goes through `MlflowClient`: no global "active run" can leak from one run into the
    next. Metrics are sent once per run, in one batch.
 """
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent_r1.lineage import Manifest
 from agent_r1.persistence import write_json
 from agent_r1.progress import is_iteration
 from agent_r1.run_metrics import Point
@@ -58,10 +60,19 @@ class Tracker:
             self._client = MlflowClient(self.tracking_uri)
         return self._client
 
-    def open(self, mlflow_experiment: str, parameters: Mapping[str, Any]) -> str:
-        """The id of the parent run: the one of an earlier process if it is still there."""
+    def open(
+        self,
+        mlflow_experiment: str,
+        parameters: Mapping[str, Any],
+        tags: Mapping[str, str] | None = None,
+    ) -> str:
+        """The id of the parent run: the one of an earlier process if it is still there.
+
+        A new one gets the parameters and the tags.
+        """
         if self._parent is None:
-            self._parent = self._known_parent() or self._new_parent(mlflow_experiment, parameters)
+            known = self._known_parent()
+            self._parent = known or self._new_parent(mlflow_experiment, parameters, tags or {})
         return self._parent
 
     def start_child(self, name: str, version: str, parameters: Mapping[str, Any]) -> str:
@@ -84,15 +95,26 @@ class Tracker:
         name: str,
         points: list[Point],
         versions: Mapping[str, str],
+        manifests: Sequence[tuple[str, Manifest]],
         *,
         failed: bool,
     ) -> None:
-        """End the attempt: its metrics, the versions it wrote, and how it ended."""
+        """End the attempt.
+
+        Args:
+            name: the stage.
+            points: its metrics.
+            versions: dataset → the version that was written.
+            manifests: of its node runs, with their paths.
+            failed: how it ended.
+        """
         if self._child is None:
             return
         tags = {f"dataset.{dataset}": version for dataset, version in versions.items()}
+        tags |= manifest_tags(manifests)
         self._log(self._child, points=points, tags=tags)
-        if not failed and name.startswith("iter_"):
+        aside = any(manifest.aside for _, manifest in manifests)
+        if not failed and not aside and name.startswith("iter_"):
             index = int(name.removeprefix("iter_"))
             last = {point.name: point.value for point in points}  # the last step of each
             self._log(self.open("", {}), points=[Point(k, v, index) for k, v in last.items()])
@@ -127,7 +149,9 @@ class Tracker:
             self.client.update_run(parent.info.run_id, status="RUNNING")
         return parent.info.run_id
 
-    def _new_parent(self, mlflow_experiment: str, parameters: Mapping[str, Any]) -> str:
+    def _new_parent(
+        self, mlflow_experiment: str, parameters: Mapping[str, Any], tags: Mapping[str, str]
+    ) -> str:
         found = self.client.get_experiment_by_name(mlflow_experiment)
         if found is None:
             location = (self._project / "mlartifacts" / mlflow_experiment).as_uri()
@@ -137,7 +161,7 @@ class Tracker:
         run = self.client.create_run(experiment_id, run_name=self._name)
         self._parent = run.info.run_id
         self._save_state()
-        self._log(self._parent, params=flatten(parameters))
+        self._log(self._parent, params=flatten(parameters), tags=tags)
         return self._parent
 
     def _close_orphan(self) -> None:
@@ -169,6 +193,21 @@ class Tracker:
                 params=values[i * _BATCH : (i + 1) * _BATCH],
                 tags=marks[i * _BATCH : (i + 1) * _BATCH],
             )
+
+
+def manifest_tags(manifests: Sequence[tuple[str, Manifest]]) -> dict[str, str]:
+    """What a child run says of its node runs.
+
+    ``manifest.<node>`` is the manifest's path and seal; ``replaces`` the versions of the runs that
+    were current before, if there were any; ``aside`` whether one is kept beside the experiment.
+    """
+    tags = {f"manifest.{each.stage}": f"{path} sha256:{each.seal}" for path, each in manifests}
+    replaced = sorted({each.replaces for _, each in manifests if each.replaces is not None})
+    if replaced:
+        tags["replaces"] = ", ".join(replaced)
+    if any(each.aside for _, each in manifests):
+        tags["aside"] = "true"
+    return tags
 
 
 def absolute_uri(tracking_uri: str, project: Path) -> str:

@@ -10,8 +10,7 @@ import pytest
 from kedro.io import DatasetError, Version
 
 from agent_r1.datasets import CheckpointDataset
-from agent_r1.datasets.checkpoint import COMMITTED
-from agent_r1.hashing import folder_sha256
+from agent_r1.hashing import MARKER, folder_sha256
 
 
 def staged(root: Path, **files: str) -> Path:
@@ -38,13 +37,13 @@ def test_the_folder_is_moved_and_its_path_loaded(tmp_path):
 
 def test_an_empty_folder_is_a_checkpoint(tmp_path):
     dataset(tmp_path).save(staged(tmp_path))
-    assert [file.name for file in dataset(tmp_path).load().iterdir()] == [COMMITTED]
+    assert [file.name for file in dataset(tmp_path).load().iterdir()] == [MARKER]
 
 
 def test_a_folder_without_its_marker_is_not_there(tmp_path):
     dataset(tmp_path).save(staged(tmp_path, a="1"))
     dataset(tmp_path, save="v2").save(staged(tmp_path, a="2"))
-    (tmp_path / "policy/v2/policy" / COMMITTED).unlink()
+    (tmp_path / "policy/v2/policy" / MARKER).unlink()
     assert (dataset(tmp_path).load() / "a").read_text() == "1"
     with pytest.raises(DatasetError, match="v2/policy does not exist"):
         dataset(tmp_path, load="v2").load()
@@ -78,7 +77,7 @@ def test_a_checked_out_folder_without_a_marker_is_replaced_too(tmp_path):
     (tmp_path / "tiny_base/old").touch()
     dataset = CheckpointDataset(filepath=str(tmp_path / "tiny_base"))
     dataset.save(staged(tmp_path, new="1"))
-    assert {file.name for file in dataset.load().iterdir()} == {"new", COMMITTED}
+    assert {file.name for file in dataset.load().iterdir()} == {"new", MARKER}
     assert [folder.name for folder in tmp_path.iterdir()] == ["tiny_base"]
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 
 import pytest
 
-from agent_r1.hashing import file_sha256
 from agent_r1.lineage import LineageError, Manifest, ManifestStore, OutputRecord, iteration_of
+from agent_r1.persistence import strict_json
 
 
 def manifest(node: str, version: str, *outputs: str) -> Manifest:
@@ -84,11 +86,54 @@ def test_a_damaged_manifest_is_named(store, text):
 
 def test_a_reference_changes_with_the_manifest(store):
     path = store.write(manifest("prepare_tasks", "v1", "tasks"))
-    assert store.reference(path) == ("experiment/prepare_tasks/v1.json", file_sha256(path))
+    place, seal = store.reference(path)
+    assert place == "experiment/prepare_tasks/v1.json"
     edited = dataclasses.replace(store.read(path), seed=1)
     path.unlink()
-    assert store.reference(store.write(edited))[1] != file_sha256(__file__)
+    assert store.reference(store.write(edited))[1] != seal
     assert store.read(path).seed == 1
+
+
+def test_a_seal_covers_everything_but_what_was_pruned(store):
+    """Anyone can check it: it is the sha256 of the strict JSON without the two keys."""
+    path = store.write(manifest("prepare_tasks", "v1", "tasks", "documents"))
+    values = json.loads(path.read_text())
+    covered = {key: value for key, value in values.items() if key not in ("sha256", "pruned")}
+    assert values["sha256"] == hashlib.sha256(strict_json(covered).encode()).hexdigest()
+    store.mark_pruned(path, ["tasks"])
+    assert store.read(path).seal == values["sha256"]
+    assert store.read(path).pruned == ("tasks",)
+    assert store.committed("tasks").pruned
+    assert not store.committed("documents").pruned
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [('"seed": 0', '"seed": 1'), ('"rows": 3', '"rows": 4'), ('"seed": 0', '"seed":  0')],
+)
+def test_an_edited_manifest_is_refused(store, old, new):
+    path = store.write(manifest("prepare_tasks", "v1", "tasks"))
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(LineageError, match=r"prepare_tasks/v1\.json"):
+        store.read(path)
+
+
+def test_what_was_made_aside_is_read_by_its_version_only(store):
+    node, rewards = "iter_00001.score_rewards", "iter_00001.rewards"
+    store.write(manifest(node, "v1", rewards))
+    store.write(dataclasses.replace(manifest(node, "v2", rewards), aside=True))
+    assert store.committed(rewards).version == "v1"
+    assert store.newest(node).version == "v1"
+    assert store.committed(rewards, "v2").version == "v2"
+    assert [path.stem for path in store.paths(node)] == ["v2", "v1"]
+
+
+def test_an_adopted_manifest_is_the_same_one(store, tmp_path):
+    path = store.write(manifest("iter_00001.score_rewards", "v1", "iter_00001.rewards"))
+    other = ManifestStore(tmp_path / "other")
+    adopted = other.adopt(path, store.root)
+    assert adopted.read_bytes() == path.read_bytes()
+    assert other.reference(adopted) == store.reference(path)
 
 
 def test_iterations_are_in_order(store):

@@ -18,7 +18,6 @@ from agent_r1.training.policy import (
     import_model,
     load_policy,
     save_policy,
-    stage,
 )
 
 
@@ -90,9 +89,3 @@ def test_an_import_takes_only_what_belongs_to_a_policy(policy_folder: Path, tmp_
     (source / "onnx").mkdir()
     imported = import_model(source, tmp_path / "imported")
     assert folder_sha256(imported) == folder_sha256(policy_folder)
-
-
-def test_staged_folders_are_fresh(tmp_path: Path) -> None:
-    first, second = stage("policy", tmp_path), stage("policy", tmp_path)
-    assert first != second
-    assert list(first.iterdir()) == list(second.iterdir()) == []

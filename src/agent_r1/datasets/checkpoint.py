@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from kedro.io import DatasetError, Version
 
 from agent_r1.datasets.local import LocalDataset
+from agent_r1.hashing import MARKER, marker_of
 from agent_r1.persistence import flush, write_json
-
-COMMITTED = "_COMMITTED"
-"""The marker that is written last; a folder without it is not a checkpoint."""
+from agent_r1.staging import STAGING
 
 _PICKLES = frozenset({".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth"})
 """Suffixes of files that run code when they are loaded."""
@@ -55,15 +55,18 @@ class CheckpointDataset(LocalDataset):
             if old is not None:
                 _move(old, path)
             raise
+        with suppress(OSError):  # its owner stages something else, or it is no staging folder
+            if folder.parent.parent.name == STAGING.name:
+                folder.parent.rmdir()
         flush(path.parent)
-        write_json(path / COMMITTED, {"files": sum(1 for _ in path.rglob("*"))})
+        write_json(path / MARKER, marker_of(path))
         if old is not None:
             shutil.rmtree(old)
 
 
 def is_committed(path: str | Path) -> bool:
     """Whether the folder is a checkpoint whose marker was written."""
-    return (Path(path) / COMMITTED).is_file()
+    return (Path(path) / MARKER).is_file()
 
 
 def _move(folder: Path, target: Path) -> None:

@@ -12,6 +12,7 @@ from kedro.io import AbstractDataset, DatasetError
 
 from agent_r1 import schemas
 from agent_r1.lineage import Committed, ManifestStore
+from agent_r1.lineage.branches import BranchBook
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class HistoryDataset(AbstractDataset):
         """
         self.filepath = Path(filepath)
         self.store = ManifestStore(filepath)
+        self.book = BranchBook(self.filepath.with_name("branches"))
         self._tables = tuple(tables)
         self._members: list[Committed] = []
         self.metadata = metadata
@@ -83,7 +85,8 @@ class HistoryDataset(AbstractDataset):
         return schemas.to_frame(pq.read_table(path, partitioning=None))
 
     def _node_runs(self) -> pd.DataFrame:
-        newest = {manifest.node: manifest for _, manifest in self.store.all()}
+        runs = (manifest for _, manifest in self.store.all() if not manifest.aside)
+        newest = {manifest.node: manifest for manifest in runs}
         rows = [
             {
                 "iteration": manifest.iteration,

@@ -3,16 +3,19 @@
 A manifest is strict JSON, written once, atomically, after the last output of the node is on the
 disk. It is the authority: an output that no manifest names is not committed, and never read.
 Manifests chain: each input names the manifest that committed it, by path and sha256, so what led to
-a result can be followed to the raw data and cannot be edited unseen.
+a result can be followed to the raw data and cannot be edited unseen. Of a manifest only ``pruned``
+changes later, when retention deletes a checkpoint.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-FORMAT = 1
+from agent_r1.lineage.seal import SEAL, check_seal, sealed
+
+FORMAT = 2
 """Raised when the meaning of a field changes."""
 
 
@@ -30,6 +33,7 @@ class InputRecord:
     """Path of the manifest that committed it, relative to the manifests' folder; None for raw
     data."""
     manifest_sha256: str | None = None
+    """The seal of that manifest: the sha256 that it states of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,15 @@ class Manifest:
     """Wall-clock seconds of computing and saving."""
     environment: str | None = None
     """The Kedro configuration environment (``--env``)."""
+    branch: int = 0
+    """Whose parameters it has; see `agent_r1.lineage.branches`."""
+    replaces: str | None = None
+    """Version of the same node that was current when this one was made; None for the first."""
+    aside: bool = False
+    """Made beside the experiment: readable by its version, but never what another node or the
+    report reads of itself. So are reruns that keep what is downstream, if their results differ."""
+    pruned: tuple[str, ...] = ()
+    """Outputs that retention deleted since; their hashes stay."""
     format: int = field(default=FORMAT)
 
     @property
@@ -89,24 +102,38 @@ class Manifest:
         """The record of this output, if the node wrote it."""
         return next((record for record in self.outputs if record.dataset == dataset), None)
 
+    @property
+    def seal(self) -> str:
+        """sha256 of everything in it but ``pruned``; how later manifests name this one."""
+        return self.to_json()[SEAL]
+
     def to_json(self) -> dict[str, Any]:
-        """Plain values for `agent_r1.persistence.strict_json`."""
-        return asdict(self)
+        """Plain values for `agent_r1.persistence.strict_json`, with the seal."""
+        return sealed(asdict(self), _OPEN)
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Manifest:
         """The inverse of `to_json`.
 
         Raises:
-            ValueError: fields are missing or unknown, or the format is another one.
+            ValueError: fields are missing or unknown, the format is another one, or the seal does
+                not fit.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"a manifest is an object, got a {type(values).__name__}")
         if values.get("format") != FORMAT:
             raise ValueError(f"manifest format {values.get('format')!r}; this code reads {FORMAT}")
+        if unknown := set(values) - {SEAL, *(known.name for known in fields(cls))}:
+            raise ValueError(f"not a manifest: it has the unknown fields {sorted(unknown)}")
+        check_seal(values, _OPEN)
         try:
             inputs = tuple(InputRecord(**record) for record in values["inputs"])
             outputs = tuple(OutputRecord(**record) for record in values["outputs"])
-            return cls(**{**values, "inputs": inputs, "outputs": outputs})
+            own = {key: value for key, value in values.items() if key != SEAL}
+            own |= {"inputs": inputs, "outputs": outputs, "pruned": tuple(values["pruned"])}
+            return cls(**own)
         except (TypeError, KeyError) as error:
             raise ValueError(f"not a manifest: {error}") from None
+
+
+_OPEN = frozenset({"pruned"})

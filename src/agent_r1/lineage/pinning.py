@@ -1,19 +1,21 @@
-"""Which version of each input a run reads: the newest committed one, decided before it starts."""
+"""Which version of each input a run reads: the current committed one, decided before it starts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path, PurePosixPath
 
-from kedro.io import AbstractVersionedDataset, CatalogProtocol, Version
+from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol, Version
 from kedro.pipeline import Pipeline
 
-from agent_r1.lineage.store import LineageError, ManifestStore
+from agent_r1.lineage.store import Committed, LineageError, ManifestStore
 
 
 def pin_inputs(
     pipeline: Pipeline,
     catalog: CatalogProtocol,
     store: ManifestStore,
+    project: Path,
     how_to_make: Callable[[str], str],
 ) -> dict[str, str]:
     """Fix the load version of every versioned free input of ``pipeline`` in ``catalog``.
@@ -25,13 +27,15 @@ def pin_inputs(
         pipeline: what is about to run.
         catalog: its datasets; changed in place.
         store: the experiment's manifests.
+        project: its root; recorded paths are relative to it.
         how_to_make: for a dataset's name, the command that makes it.
 
     Returns:
         Name → version of what was pinned.
 
     Raises:
-        LineageError: an input has no committed version; it is named, with the command to make it.
+        LineageError: an input has no committed version, or the committed one is gone; it is named,
+            with the command to make it.
     """
     pins: dict[str, str] = {}
     missing: list[str] = []
@@ -41,13 +45,44 @@ def pin_inputs(
             continue
         chosen = dataset._version.load
         committed = store.committed(name, chosen)
-        if committed is None or committed.version is None:
-            what = f"version {chosen} of '{name}' is not" if chosen else f"'{name}' is not yet"
-            missing.append(f"{what} committed; make it with: {how_to_make(name)}")
+        problem = _problem(name, chosen, committed, project)
+        if problem is not None:
+            missing.append(f"{problem}; make it with: {how_to_make(name)}")
             continue
-        dataset._version = Version(committed.version, dataset._version.save)
-        dataset._clear_version_cache()
+        assert committed is not None
+        assert committed.version is not None
+        pin(dataset, committed, project)
         pins[name] = committed.version
     if missing:
         raise LineageError("\n".join(missing))
     return pins
+
+
+def pin(dataset: AbstractDataset, committed: Committed, project: Path) -> None:
+    """Let a versioned dataset load this version, from where its manifest says that it is.
+
+    That may be another experiment's folder: a fork shares what was made before it.
+    """
+    assert isinstance(dataset, AbstractVersionedDataset)
+    assert dataset._version is not None
+    folder = (project / committed.record.path).parent.parent
+    if dataset._filepath != PurePosixPath(folder):
+        dataset._filepath = PurePosixPath(folder)
+    dataset._version = Version(committed.version, dataset._version.save)
+    dataset._clear_version_cache()
+
+
+def _problem(
+    name: str, chosen: str | None, committed: Committed | None, project: Path
+) -> str | None:
+    if committed is None or committed.version is None:
+        return (
+            f"version {chosen} of '{name}' is not committed"
+            if chosen
+            else (f"'{name}' is not yet committed")
+        )
+    if committed.pruned:
+        return f"version {committed.version} of '{name}' was pruned by retention"
+    if not (project / committed.record.path).exists():
+        return f"'{name}' was committed, but {committed.record.path} is gone"
+    return None

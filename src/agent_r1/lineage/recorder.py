@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,13 @@ from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol
 from kedro.pipeline.node import Node
 
 from agent_r1.hashing import content_sha256
+from agent_r1.lineage.branches import Branch, BranchBook
 from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
 from agent_r1.lineage.provenance import code_version, device_name, library_versions
 from agent_r1.lineage.store import Committed, LineageError, ManifestStore
+
+VOLATILE = frozenset({"rollout_timings"})
+"""Tables of wall-clock times: no two runs write the same."""
 
 
 @runtime_checkable
@@ -58,6 +62,9 @@ class Recorder:
         seed: int | None,
         version: str,
         environment: str | None,
+        book: BranchBook,
+        branch: Branch,
+        advances: bool,
     ) -> None:
         """
         Args:
@@ -68,6 +75,9 @@ class Recorder:
             seed: its seed.
             version: the save version of the run.
             environment: Kedro's ``--env``.
+            book: where the branch is recorded, before the first manifest that names it.
+            branch: whose parameters the run has.
+            advances: whether results that differ become the experiment's; see `Manifest.aside`.
         """
         self._project = project
         self._catalog = catalog
@@ -76,6 +86,9 @@ class Recorder:
         self._seed = seed
         self._version = version
         self._environment = environment
+        self._book = book
+        self._branch = branch
+        self._advances = advances
         self._running: dict[str, NodeRun] = {}
         self._raw_hashes: dict[str, str] = {}
 
@@ -106,9 +119,18 @@ class Recorder:
         if run.pending:
             return None
         del self._running[node.name]
-        return self._store.write(self._manifest(run)) if run.outputs else None
+        if not run.outputs:
+            return None
+        manifest = self._manifest(run)
+        self._book.write(self._branch)
+        return self._store.write(manifest)
+
+    def is_aside(self, manifest: Path) -> bool:
+        """Whether what this manifest commits was made beside the experiment."""
+        return self._store.read(manifest).aside
 
     def _manifest(self, run: NodeRun) -> Manifest:
+        before = self._store.newest(run.node.name)
         return Manifest(
             experiment=self._experiment,
             node=run.node.name,
@@ -124,7 +146,19 @@ class Recorder:
             ended_at=datetime.now(UTC).isoformat(),
             seconds=round(perf_counter() - run.started, 3),
             environment=self._environment,
+            branch=self._branch.index,
+            replaces=before.version if before else None,
+            aside=not self._advances and self._is_aside(run, before),
         )
+
+    def _is_aside(self, run: NodeRun, before: Manifest | None) -> bool:
+        """Whether what a run made, that does not advance the experiment, is not the experiment's
+        own: with other parameters, or another result than is committed."""
+        if all(record.version is None for record in run.outputs):
+            return False  # the report: each run replaces the one before
+        if any(self._branch.differing(name, value) for name, value in run.parameters.items()):
+            return True
+        return before is not None and bool(changed_outputs(before, run.outputs))
 
     def _inputs(self, name: str) -> list[InputRecord]:
         if name.startswith("params:") or name == "parameters":
@@ -172,6 +206,17 @@ class Recorder:
             return path.relative_to(self._project).as_posix()
         except ValueError:
             return path.as_posix()
+
+
+def changed_outputs(before: Manifest, outputs: Iterable[OutputRecord]) -> list[str]:
+    """The outputs whose bytes are not those of the run before, but for `VOLATILE` tables."""
+    return [
+        record.dataset
+        for record in outputs
+        if record.dataset.rpartition(".")[2] not in VOLATILE
+        and (old := before.output(record.dataset)) is not None
+        and old.sha256 != record.sha256
+    ]
 
 
 def _is_versioned(dataset: AbstractDataset) -> bool:

@@ -3,18 +3,21 @@
 ``<root>/<iteration>/<node>/<version>.json``, where the iteration is the node's namespace
 (``iter_00003``, ``base``) or ``experiment`` for what stands outside the iterations, and the version
 is the attempt. Listing one iteration reads one folder, however many iterations there are.
+
+The current version of a dataset is the newest that is not `Manifest.aside`.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
-from agent_r1.hashing import file_sha256
 from agent_r1.lineage.manifest import Manifest, OutputRecord
-from agent_r1.persistence import write_json
+from agent_r1.persistence import strict_json, write_json
 
 UNNAMESPACED = "experiment"
 """Folder of the manifests of nodes that belong to no iteration."""
@@ -30,6 +33,8 @@ class Committed:
 
     record: OutputRecord
     manifest: Path
+    pruned: bool = False
+    """Retention has deleted it."""
 
     @property
     def version(self) -> str | None:
@@ -62,28 +67,50 @@ class ManifestStore:
         write_json(path, manifest.to_json())
         return path
 
+    def adopt(self, path: Path, root: Path) -> Path:
+        """Commit what another experiment's manifest commits, without copying it.
+
+        The manifest is copied byte for byte to the same place below this root, so that what
+        chains to it still does; its outputs stay where they are.
+        """
+        target = self.root / path.relative_to(root)
+        write_json(target, json.loads(path.read_text(encoding="utf-8")))
+        return target
+
+    def mark_pruned(self, path: Path, datasets: Collection[str]) -> None:
+        """Note in a manifest that these outputs are deleted, or about to be."""
+        manifest = self.read(path)
+        pruned = tuple(sorted({*manifest.pruned, *datasets}))
+        if pruned != manifest.pruned:
+            write_json(path, dataclasses.replace(manifest, pruned=pruned).to_json())
+
     def read(self, path: Path) -> Manifest:
         """One manifest.
 
         Raises:
-            LineageError: the file is missing or is not a manifest.
+            LineageError: the file is missing, is not a manifest, or was edited.
         """
         try:
-            return Manifest.from_json(json.loads(path.read_text(encoding="utf-8")))
+            status = path.stat()
+            return _read(path, status.st_mtime_ns, status.st_size, status.st_ino)
         except (OSError, ValueError) as error:
             raise LineageError(f"cannot read the manifest {path}: {error}") from error
 
     def paths(self, node: str) -> list[Path]:
-        """The manifests of a node, newest version first."""
-        return sorted(self._folder(node).glob("*.json"), key=lambda path: path.name, reverse=True)
+        """The manifests of a node, newest version first, with those that were made aside."""
+        return _newest_first(self._folder(node))
+
+    def current(self, node: str) -> Path | None:
+        """The manifest of the newest run of a node that was not made aside."""
+        return next((path for path in self.paths(node) if not self.read(path).aside), None)
 
     def newest(self, node: str) -> Manifest | None:
-        """The newest manifest of a node; None if it never completed."""
-        paths = self.paths(node)
-        return self.read(paths[0]) if paths else None
+        """The current manifest of a node; None if it never completed."""
+        path = self.current(node)
+        return self.read(path) if path else None
 
     def committed(self, dataset: str, version: str | None = None) -> Committed | None:
-        """The newest (or the given) committed version of a dataset; None if there is none."""
+        """The current (or the given) committed version of a dataset; None if there is none."""
         found: Committed | None = None
         folder = self.root / iteration_of(dataset)
         for node in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -99,24 +126,48 @@ class ManifestStore:
         names = (folder.name for folder in self.root.iterdir() if folder.is_dir())
         return sorted(name for name in names if name != UNNAMESPACED)
 
+    def every_path(self) -> list[Path]:
+        """Every manifest's path, by iteration, node and version."""
+        return sorted(self.root.glob("*/*/*.json"))
+
+    def every_path_of(self, iteration: str) -> list[Path]:
+        """Every manifest's path of one iteration."""
+        return sorted((self.root / iteration).glob("*/*.json"))
+
     def all(self) -> Iterator[tuple[Path, Manifest]]:
-        """Every manifest with its path, by iteration, node and version."""
-        for path in sorted(self.root.glob("*/*/*.json")):
+        """Every manifest with its path, in the order of `every_path`."""
+        for path in self.every_path():
             yield path, self.read(path)
 
     def reference(self, path: Path) -> tuple[str, str]:
-        """How other manifests name this one: its path below the root, and its sha256."""
-        return path.relative_to(self.root).as_posix(), file_sha256(path)
+        """How other manifests name this one: its path below the root, and its seal."""
+        return path.relative_to(self.root).as_posix(), self.read(path).seal
 
     def _folder(self, node: str) -> Path:
         return self.root / iteration_of(node) / node.rpartition(".")[2]
 
     def _of_node(self, folder: Path, dataset: str, version: str | None) -> Committed | None:
-        for path in sorted(folder.glob("*.json"), key=lambda path: path.name, reverse=True):
-            record = self.read(path).output(dataset)
-            if record and (version is None or record.version == version):
-                return Committed(record, path)
+        for path in _newest_first(folder):
+            manifest = self.read(path)
+            record = manifest.output(dataset)
+            chosen = not manifest.aside if version is None else record and record.version == version
+            if record and chosen:
+                return Committed(record, path, dataset in manifest.pruned)
         return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.json"), key=lambda path: path.name, reverse=True)
+
+
+@lru_cache(maxsize=16384)
+def _read(path: Path, modified: int, size: int, inode: int) -> Manifest:
+    """A manifest, parsed once: its file is replaced, never changed."""
+    text = path.read_text(encoding="utf-8")
+    manifest = Manifest.from_json(json.loads(text))
+    if strict_json(manifest.to_json()) != text:
+        raise ValueError("its text is not what was written")
+    return manifest
 
 
 def _age(committed: Committed) -> str:

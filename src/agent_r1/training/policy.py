@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from pathlib import Path
 from typing import Literal
 
@@ -11,9 +10,6 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from agent_r1.parameters import Parameters
-
-STAGING = Path("data/.staging")
-"""Where nodes write checkpoints before the catalog adopts them by rename."""
 
 _PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
 _TOKENIZER_FILES = {
@@ -131,16 +127,6 @@ def import_model(path: Path, folder: Path) -> Path:
         weights = file.name.endswith((".safetensors", ".safetensors.index.json"))
         if file.is_file() and (weights or file.name in wanted):
             shutil.copyfile(file, folder / file.name)
-    return folder
-
-
-def stage(name: str, root: Path = STAGING) -> Path:
-    """A fresh folder for a checkpoint that the catalog will adopt by rename.
-
-    Its random name never reaches the checkpoint's content.
-    """
-    folder = root / f"{name}-{uuid.uuid4().hex[:12]}"
-    folder.mkdir(parents=True)
     return folder
 
 

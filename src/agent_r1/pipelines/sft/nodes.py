@@ -9,13 +9,13 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import progress, schemas
+from agent_r1.staging import stage
 from agent_r1.training import sft as training
 from agent_r1.training.optimizer import write_empty
 from agent_r1.training.policy import (
     ModelParameters,
     copy_checkpoint,
     import_model,
-    stage,
     use_threads,
 )
 from agent_r1.training.sft import SftParameters

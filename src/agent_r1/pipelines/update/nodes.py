@@ -10,8 +10,9 @@ import pandas as pd
 
 from agent_r1 import progress, schemas
 from agent_r1.seeding import derive_seed
+from agent_r1.staging import stage
 from agent_r1.training import update as training
-from agent_r1.training.policy import ModelParameters, copy_checkpoint, stage, use_threads
+from agent_r1.training.policy import ModelParameters, copy_checkpoint, use_threads
 from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import prepare
 

@@ -1,0 +1,85 @@
+"""What Kedro, manifests and MLflow cost per iteration, and whether that grows.
+
+Runs an experiment with nodes of a line each, through the real driver, catalog, hooks and tracking:
+
+    python benchmarks/overhead.py            # 300 iterations
+    python benchmarks/overhead.py --iterations 60 --no-mlflow
+
+Prints the seconds per iteration, by tens, and the ratio of the last to the first after warming up.
+Exit code 1 if an iteration costs more than the limit, or the cost grows by more than the tolerance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+REPOSITORY = Path(__file__).parents[1]
+sys.path.insert(0, str(REPOSITORY / "tests"))
+
+LIMIT = 0.6
+"""Seconds per iteration."""
+TOLERANCE = 0.2
+"""Part by which the cost of the last iterations may differ from that of the first."""
+WARM_UP = 10
+"""Iterations that are not counted: imports, and the new database."""
+WINDOW = 30
+"""Iterations whose medians are compared."""
+
+
+class Clock:
+    """Notes when each iteration ends."""
+
+    def __init__(self) -> None:
+        self.ended: list[float] = []
+
+    def __call__(self, display: object, name: str, *_: object) -> None:
+        if name.startswith("iter_") and name != "iter_00000":
+            self.ended.append(time.perf_counter())
+
+
+def measure(iterations: int, *, mlflow: bool) -> list[float]:
+    """Seconds between the ends of successive iterations."""
+    import toy_experiment
+    from agent_r1 import parameter_groups, progress
+    from agent_r1.driver import run_experiment
+    from kedro.framework.startup import bootstrap_project
+
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(
+        parameter_groups, GROUPS=toy_experiment._groups(), check_references=lambda *_: None
+    ), mock.patch.object(progress.LineDisplay, "stage_ended", clock):
+        path = toy_experiment.make_project(Path(folder))
+        toy_experiment.install()
+        os.chdir(path)
+        bootstrap_project(path)
+        tracking = {"enabled": mlflow, "tracking_uri": "sqlite:///mlflow.db"}
+        run_experiment(path, {"iterations": iterations, "mlflow": tracking})
+        os.chdir(REPOSITORY)
+    return [after - before for before, after in zip(clock.ended, clock.ended[1:], strict=False)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iterations", type=int, default=300)
+    parser.add_argument("--no-mlflow", action="store_true")
+    options = parser.parse_args()
+    seconds = measure(options.iterations, mlflow=not options.no_mlflow)[WARM_UP - 1 :]
+    for first in range(0, len(seconds), WINDOW):
+        part = seconds[first : first + WINDOW]
+        numbers = f"{first + WARM_UP + 1:>4}-{first + WARM_UP + len(part):<4}"
+        print(f"iterations {numbers} median {statistics.median(part):.3f} s  max {max(part):.3f} s")
+    begin, end = statistics.median(seconds[:WINDOW]), statistics.median(seconds[-WINDOW:])
+    worst = max(begin, end)
+    print(f"per iteration {worst:.3f} s (limit {LIMIT}); last / first {end / begin:.2f}")
+    return int(worst > LIMIT or abs(end / begin - 1) > TOLERANCE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

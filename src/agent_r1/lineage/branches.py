@@ -1,0 +1,204 @@
+"""Which parameters an experiment ran with, and when they were changed.
+
+1. An experiment starts on branch 0: the parameters of its first run.
+2. A run with other parameters is refused, unless it asks for a branch of its own. Then what is
+   committed stays, and what is still to be made has the new parameters.
+3. ``kedro rerun … --downstream cascade`` (or ``fork``) with other parameters starts a branch at a
+   node: that node and everything that depends on it is made again with them.
+
+Branch N is ``branches/<N>.json`` beside the manifests, written once, with a seal. A manifest names
+its branch. The newest branch is the one that a run continues.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from agent_r1.lineage.seal import SEAL, check_seal, sealed
+from agent_r1.lineage.store import LineageError
+from agent_r1.persistence import strict_json, write_json
+
+IRRELEVANT = frozenset(
+    {
+        # Where results are, how many of them there are, and who is told.
+        "experiment", "iterations", "stop", "mlflow", "retention", "evaluation.every",
+        # Read by pipelines that no experiment runs.
+        "pretrain", "knowledge_base",
+    }
+)  # fmt: skip
+"""Parameters, and groups of them, that change no result of a node."""
+
+ABSENT = "(none)"
+"""Stands for a parameter that one side does not have."""
+
+Reason = Literal["start", "changes", "rerun", "fork"]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The parameters from some point on."""
+
+    index: int
+    parameters: Mapping[str, Any]
+    """All of them by their dotted names; only the `relevant` ones are compared."""
+    reason: Reason = "start"
+    start: str | None = None
+    """The node from which on everything belongs to the branch; None: whatever was not made yet."""
+    changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    """Dotted name → what it was and what it is, compared with the branch before."""
+    experiment: str | None = None
+    """The experiment that this one was forked from."""
+    created_at: str = ""
+    """ISO 8601, UTC."""
+
+    def differing(self, name: str, values: Any) -> dict[str, tuple[Any, Any]]:
+        """How the values of a node's input ``params:…`` differ from this branch's parameters."""
+        if name == "parameters":
+            return {}  # the report's, which shows them
+        prefix = name.removeprefix("params:")
+        mine = {key: value for key, value in self.parameters.items() if _below(key, prefix)}
+        return differences(mine, flatten({prefix: values}))
+
+
+class BranchBook:
+    """The branches of one experiment on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        """``folder`` need not exist yet."""
+        self.folder = folder
+
+    def all(self) -> list[Branch]:
+        """In order.
+
+        Raises:
+            LineageError: one is missing or was edited.
+        """
+        paths = sorted(self.folder.glob("*.json"))
+        branches = [self._read(path) for path in paths]
+        for index, branch in enumerate(branches):
+            if branch.index != index:
+                raise LineageError(f"branch {index} is missing in {self.folder}")
+        return branches
+
+    def newest(self) -> Branch | None:
+        """The branch that a run continues; None before the first."""
+        branches = self.all()
+        return branches[-1] if branches else None
+
+    def write(self, branch: Branch) -> None:
+        """Record a branch, unless it is there already.
+
+        Raises:
+            LineageError: there is another one of this number.
+        """
+        path = self.path(branch.index)
+        if not path.exists():
+            write_json(path, sealed(asdict(branch)))
+        elif self._read(path) != branch:
+            raise LineageError(f"{path} is there, and is another branch")
+
+    def path(self, index: int) -> Path:
+        """Where a branch is recorded."""
+        return self.folder / f"{index:05d}.json"
+
+    def _read(self, path: Path) -> Branch:
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            check_seal(values)
+            del values[SEAL]
+            changes = {key: tuple(pair) for key, pair in values["changes"].items()}
+            return Branch(**{**values, "changes": changes})
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise LineageError(f"cannot read the branch {path}: {error}") from error
+
+
+class ChangedParametersError(LineageError):
+    """An experiment is to go on with other parameters than it has; the message has the diff."""
+
+
+def continued(
+    book: BranchBook, parameters: Mapping[str, Any], experiment: str, *, allow_changes: bool
+) -> Branch:
+    """The branch that a run with these parameters continues, or starts.
+
+    Args:
+        book: the experiment's branches.
+        parameters: what `flatten` gives.
+        experiment: its name, for the message.
+        allow_changes: whether other parameters than the newest branch's start a branch.
+
+    Raises:
+        ChangedParametersError: they are others, and may not be.
+    """
+    newest = book.newest()
+    if newest is None:
+        return start(parameters)
+    changes = differences(newest.parameters, parameters)
+    if not changes:
+        return newest
+    if not allow_changes:
+        raise ChangedParametersError(
+            f"experiment '{experiment}' has other parameters:\n{describe(changes)}\n"
+            "Give the recorded ones again (--params are not remembered), name another experiment "
+            "(--params experiment=NAME), or go on with the new ones in a branch of its own: "
+            "--allow-changes"
+        )
+    return Branch(newest.index + 1, parameters, "changes", changes=changes, created_at=now())
+
+
+def start(parameters: Mapping[str, Any]) -> Branch:
+    """The first branch of an experiment."""
+    return Branch(0, parameters, created_at=now())
+
+
+def describe(changes: Mapping[str, tuple[Any, Any]]) -> str:
+    """A line per changed parameter."""
+    return "\n".join(f"  {key}: {old} -> {new}" for key, (old, new) in changes.items())
+
+
+def now() -> str:
+    """The time as records state it: ISO 8601, UTC."""
+    return datetime.now(UTC).isoformat()
+
+
+def flatten(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Groups of parameters by their dotted names. Lists and empty groups are values."""
+    flat: dict[str, Any] = {}
+    for key, value in parameters.items():
+        if isinstance(value, Mapping) and value:
+            flat |= flatten({f"{key}.{name}": item for name, item in value.items()})
+        else:
+            flat[key] = json.loads(strict_json(value))
+    return flat
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Dotted name → (old, new) where flat parameters differ, but for `IRRELEVANT` ones."""
+    names = sorted(key for key in {*old, *new} if _is_relevant(key))
+    pairs = {key: (old.get(key, ABSENT), new.get(key, ABSENT)) for key in names}
+    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def _is_relevant(key: str) -> bool:
+    return not any(_below(key, prefix) for prefix in IRRELEVANT)
+
+
+def nested(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted names → groups, as ``--params`` and ``conf/`` have them."""
+    groups: dict[str, Any] = {}
+    for key, value in parameters.items():
+        *parents, name = key.split(".")
+        group = groups
+        for parent in parents:
+            group = group.setdefault(parent, {})
+        group[name] = value
+    return groups
+
+
+def _below(key: str, prefix: str) -> bool:
+    return key == prefix or key.startswith(f"{prefix}.")

@@ -1,0 +1,138 @@
+"""Which iterations keep their checkpoints.
+
+An iteration's checkpoints (policy, critic, trainer state) are kept if one of the rules says so. The
+tables are always kept. Never pruned: ``base`` and ``iter_00000``, from which everything starts, the
+newest iteration, and whatever a manifest of the newest iteration read.
+
+A checkpoint is pruned in two steps: its manifest says so, then the folder goes. A crash in between
+leaves a folder that the next run removes.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from agent_r1.hashing import MARKER
+from agent_r1.lineage.manifest import Manifest, OutputRecord
+from agent_r1.lineage.store import ManifestStore
+from agent_r1.parameters import Parameters
+
+_ITERATION = re.compile(r"iter_(\d+)")
+
+
+class RetentionParameters(Parameters):
+    """``retention`` in ``conf/``. All null keeps everything; else what any rule keeps is kept."""
+
+    keep_last: int | None = Field(default=None, ge=1)
+    """The newest so many iterations."""
+    keep_every: int | None = Field(default=None, ge=1)
+    """Each iteration whose number is a multiple of this."""
+    keep_best: int | None = Field(default=None, ge=1)
+    """So many with the best exact match on the validation split."""
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether nothing is ever pruned."""
+        return self.keep_last is None and self.keep_every is None and self.keep_best is None
+
+
+def kept(
+    iterations: Sequence[int], parameters: RetentionParameters, scores: Mapping[int, float]
+) -> set[int]:
+    """The iterations that a rule keeps.
+
+    Args:
+        iterations: those that have a policy.
+        parameters: the rules.
+        scores: iteration → validation score, for those that were validated; of equal ones, the
+            earlier is better.
+    """
+    if parameters.keeps_all:
+        return set(iterations)
+    ordered = sorted(iterations)
+    keep: set[int] = set()
+    if parameters.keep_last is not None:
+        keep.update(ordered[-parameters.keep_last :])
+    if parameters.keep_every is not None:
+        keep.update(index for index in ordered if index % parameters.keep_every == 0)
+    if parameters.keep_best is not None:
+        best = sorted((i for i in ordered if i in scores), key=lambda i: (-scores[i], i))
+        keep.update(best[: parameters.keep_best])
+    return keep
+
+
+class Retention:
+    """Prunes an experiment's checkpoints."""
+
+    def __init__(self, project: Path, store: ManifestStore) -> None:
+        """
+        Args:
+            project: its root; recorded paths are relative to it.
+            store: the experiment's manifests.
+        """
+        self._project = project
+        self._store = store
+        self._done: set[str] = set()
+
+    def prune(self, parameters: RetentionParameters, scores: Mapping[int, float]) -> list[str]:
+        """Delete what no rule keeps. Returns the full names of the checkpoints."""
+        if parameters.keeps_all:
+            return []
+        names = {
+            int(match[1]): name
+            for name in self._store.iterations()
+            if (match := _ITERATION.fullmatch(name))
+        }
+        keep = kept([index for index in names if index], parameters, scores)
+        doomed = [names[index] for index in sorted(names) if index and index not in keep]
+        needed = self._needed(names[max(names)]) if names else set()
+        pruned = []
+        for iteration in doomed:
+            if iteration != names[max(names)] and iteration not in self._done:
+                pruned += self._prune_iteration(iteration, needed)
+        return pruned
+
+    def _needed(self, newest: str) -> set[tuple[str, str | None]]:
+        """What the newest iteration has read."""
+        return {
+            (record.dataset, record.version)
+            for path in self._store.every_path_of(newest)
+            for record in self._store.read(path).inputs
+        }
+
+    def _prune_iteration(self, iteration: str, needed: set[tuple[str, str | None]]) -> list[str]:
+        names, complete = [], True
+        for path in self._store.every_path_of(iteration):
+            manifest = self._store.read(path)
+            for record in manifest.outputs:
+                if not self._is_checkpoint(manifest, record):
+                    continue
+                if (record.dataset, record.version) in needed or self._is_shared(path):
+                    complete = False
+                    continue
+                self._store.mark_pruned(path, [record.dataset])
+                self._delete(self._project / record.path)
+                names.append(record.dataset)
+        if complete:
+            self._done.add(iteration)
+        return names
+
+    def _is_checkpoint(self, manifest: Manifest, record: OutputRecord) -> bool:
+        own = f"/{self._store.root.parent.name}/" in f"/{record.path}"
+        folder = self._project / record.path
+        return own and record.dataset not in manifest.pruned and folder.is_dir()
+
+    def _is_shared(self, path: Path) -> bool:
+        """Whether a fork has adopted what this manifest commits."""
+        place, own = path.relative_to(self._store.root), self._store.root.parent
+        others = (folder for folder in own.parent.iterdir() if folder != own)
+        return any((other / self._store.root.name / place).is_file() for other in others)
+
+    def _delete(self, folder: Path) -> None:
+        (folder / MARKER).unlink(missing_ok=True)  # half a folder is no checkpoint
+        shutil.rmtree(folder.parent)

@@ -1,0 +1,122 @@
+"""What made a dataset: its manifest, those of its inputs, and so on to the raw data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
+from agent_r1.lineage.store import LineageError, ManifestStore, iteration_of
+
+SHORTEST_HASH = 6
+"""Characters of a sha256 that may stand for it."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A version of a dataset and where it came from."""
+
+    dataset: str
+    version: str | None
+    """None for raw data, and for a file that each run replaces."""
+    sha256: str
+    path: str
+    rows: int | None = None
+    made_by: Manifest | None = None
+    """None for raw data."""
+    inputs: tuple[Origin, ...] = field(default=())
+    """Empty where the node read nothing, and where ``seen``."""
+    seen: bool = False
+    """Its inputs stand further up in the tree."""
+
+
+def trace(
+    store: ManifestStore, dataset: str, version: str | None = None, depth: int | None = None
+) -> Origin:
+    """The tree of what made a dataset. What made several of its members is followed once.
+
+    Args:
+        store: the experiment's manifests.
+        dataset: full name, such as ``iter_00003.rewards``.
+        version: None is the current one.
+        depth: how many node runs to go back; None is all the way.
+
+    Raises:
+        LineageError: the dataset, or something that made it, is not committed.
+    """
+    committed = store.committed(dataset, version)
+    if committed is None:
+        wanted = f"version {version} of '{dataset}'" if version else f"'{dataset}'"
+        raise LineageError(f"{wanted} is not committed.{_others(store, dataset)}")
+    manifest = store.read(committed.manifest)
+    return _Tracer(store, depth).origin(committed.record, manifest, 0)
+
+
+def find(store: ManifestStore, sha256: str) -> list[tuple[str, str | None]]:
+    """Dataset and version of every output whose hash starts so, current or not."""
+    return [
+        (record.dataset, record.version)
+        for _, manifest in store.all()
+        for record in manifest.outputs
+        if record.sha256.startswith(sha256)
+    ]
+
+
+def walk(origin: Origin) -> Iterator[Origin]:
+    """The tree's members, each before what made it."""
+    yield origin
+    for source in origin.inputs:
+        yield from walk(source)
+
+
+class _Tracer:
+    def __init__(self, store: ManifestStore, depth: int | None) -> None:
+        self._store = store
+        self._depth = depth
+        self._seen: set[tuple[str, str]] = set()
+
+    def origin(self, record: OutputRecord, manifest: Manifest, level: int) -> Origin:
+        key = (manifest.node, manifest.version)
+        seen = key in self._seen
+        cut = self._depth is not None and level >= self._depth
+        inputs: tuple[Origin, ...] = ()
+        if not seen and not cut:
+            self._seen.add(key)
+            inputs = tuple(self._input(source, level + 1) for source in manifest.inputs)
+        return Origin(
+            record.dataset,
+            record.version,
+            record.sha256,
+            record.path,
+            record.rows,
+            manifest,
+            inputs,
+            seen and bool(manifest.inputs),
+        )
+
+    def _input(self, record: InputRecord, level: int) -> Origin:
+        if record.manifest is None:
+            return Origin(record.dataset, None, record.sha256, record.path)
+        path = self._store.root / record.manifest
+        manifest = self._store.read(path)
+        output = manifest.output(record.dataset)
+        if output is None or manifest.seal != record.manifest_sha256:
+            raise LineageError(f"{path} is not what made '{record.dataset}': run kedro verify")
+        return self.origin(output, manifest, level)
+
+
+def _others(store: ManifestStore, dataset: str) -> str:
+    """The names that there are beside it."""
+    folder = iteration_of(dataset)
+    names = sorted(
+        {
+            record.dataset
+            for path, manifest in store.all()
+            if path.parts[-3] == folder
+            for record in manifest.outputs
+        }
+    )
+    if names:
+        return f" Committed there: {', '.join(names)}."
+    iterations = store.iterations()
+    return f" Committed are {iterations[0]} … {iterations[-1]}." if iterations else ""

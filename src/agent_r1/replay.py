@@ -1,0 +1,180 @@
+"""Replay of committed trajectories: their actions are executed again in the environment.
+
+The tokens are the recorded ones; everything else is computed anew from the inputs that the manifest
+names: prompts, parsing, tool results, observations, rewards of the environment, ends
+(`agent_r1.rollout.replay`), and the rewards (`score_rewards`). No weights are needed, so a pruned
+policy is no obstacle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+
+from agent_r1 import schemas
+from agent_r1.differences import Difference, compare_tables
+from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
+from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
+from agent_r1.pipelines.reward.nodes import score_rewards
+from agent_r1.pipelines.rollout.nodes import rollout_requests
+from agent_r1.rollout import RolloutParameters, TrajectoryRequest, replay_trajectories
+from agent_r1.rollout.collector import OnProgress
+from agent_r1.training.policy import ModelFolderError, check_tokenizer_folder
+
+STAGES = {
+    "generate_rollouts": ("rollouts", "rewards"),
+    "validate_policy": ("validation_rollouts", "validation_rewards"),
+    "evaluate_policy": ("evaluation_rollouts", "evaluation_rewards"),
+}
+"""Node → the tables of what it played and of its rewards."""
+
+
+@dataclass(frozen=True, eq=False)
+class Replayed:
+    """What a replay found."""
+
+    rollouts: str
+    """The table that was replayed."""
+    version: str | None
+    compared: int
+    """Steps."""
+    matching: int
+    """Steps that are the same in every column, rewards included."""
+    skipped: int
+    """Steps at which the infrastructure failed: that cannot be repeated."""
+    rewards: str | None
+    """The table of rewards that was compared; None if it is not there yet."""
+    differences: list[Difference]
+
+
+def replay(
+    project: Path,
+    store: ManifestStore,
+    iteration: str,
+    stage: str = "generate_rollouts",
+    on_progress: OnProgress | None = None,
+) -> Replayed:
+    """Execute what an iteration's trajectories did again.
+
+    Args:
+        project: root of the project; recorded paths are relative to it.
+        store: the experiment's manifests.
+        iteration: such as ``iter_00003``.
+        stage: whose trajectories: a key of `STAGES`.
+        on_progress: called with (ended trajectories, all trajectories, tokens).
+
+    Raises:
+        LineageError: the stage is not committed, or something that it read is gone.
+    """
+    return _Replay(project, store, iteration, stage).run(on_progress)
+
+
+class _Replay:
+    def __init__(self, project: Path, store: ManifestStore, iteration: str, stage: str) -> None:
+        node = f"{iteration}.{stage}"
+        manifest = store.newest(node)
+        if manifest is None:
+            raise LineageError(f"{node} is not committed; there are {_played(store, stage)}")
+        self._project = project
+        self._store = store
+        self._iteration = iteration
+        self._stage = stage
+        self._manifest = manifest
+
+    def run(self, on_progress: OnProgress | None) -> Replayed:
+        rollouts_name, rewards_name = (f"{self._iteration}.{name}" for name in STAGES[self._stage])
+        tasks, documents = self._input("tasks"), self._input("documents")
+        record = self._manifest.output(rollouts_name)
+        assert record is not None
+        policy = self._policy()
+        result = replay_trajectories(
+            _read(self._project / record.path),
+            self._requests(tasks),
+            documents,
+            self._tokenizer(policy.path),
+            self._parameter("rollout"),
+            self._parameter("environment"),
+            self._parameter("chat"),
+            policy.sha256,
+            on_progress,
+        )
+        differences = list(result.differences)
+        rewards = self._rewards(rewards_name)
+        if rewards is not None:
+            table, parameters = rewards
+            scored = score_rewards(result.rollouts, tasks, parameters)
+            differences += compare_tables(table, scored, "rewards")
+        wrong = {(each.trajectory_id, each.step_index) for each in differences}
+        before = {(each.trajectory_id, each.step_index) for each in result.differences}
+        return Replayed(
+            rollouts_name,
+            record.version,
+            result.compared,
+            result.matching - len(wrong - before),
+            result.skipped,
+            rewards_name if rewards is not None else None,
+            differences,
+        )
+
+    def _requests(self, tasks: pd.DataFrame) -> list[TrajectoryRequest]:
+        rollout = RolloutParameters.read(self._parameter("rollout"), "rollout")
+        seed = self._parameter("seed")
+        if self._stage == "generate_rollouts":
+            return rollout_requests(tasks, rollout, seed, self._iteration)
+        evaluation = EvaluationParameters.read(self._parameter("evaluation"), "evaluation")
+        if self._stage == "validate_policy":
+            evaluation = evaluation.model_copy(update={"splits": ("validation",)})
+        chosen = choose_tasks(schemas.conform(tasks, "tasks"), evaluation)
+        return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
+
+    def _rewards(self, name: str) -> tuple[pd.DataFrame, Any] | None:
+        """The table of rewards, and the parameters that made it."""
+        committed = self._store.committed(name)
+        if committed is None:
+            return None
+        parameters = self._store.read(committed.manifest).parameters["params:reward"]
+        return _read(self._project / committed.record.path), parameters
+
+    def _policy(self) -> Any:
+        """The input record of the policy that acted."""
+        return next(
+            record for record in self._manifest.inputs if record.dataset.endswith(".policy")
+        )
+
+    def _tokenizer(self, policy: str) -> Path:
+        """The policy's folder; where it was pruned, one that all policies come from."""
+        paths = [policy]
+        for name in ("iter_00000.policy", "base.policy"):
+            committed = self._store.committed(name)
+            paths += [committed.record.path] if committed else []
+        for path in paths:
+            try:
+                return check_tokenizer_folder(self._project / path)
+            except ModelFolderError:
+                continue
+        raise LineageError(f"none of {', '.join(paths)} has a tokenizer any more")
+
+    def _input(self, name: str) -> pd.DataFrame:
+        record = next(each for each in self._manifest.inputs if each.dataset == name)
+        return _read(self._project / record.path)
+
+    def _parameter(self, name: str) -> Any:
+        return self._manifest.parameters[f"params:{name}"]
+
+
+def _read(path: Path) -> pd.DataFrame:
+    try:
+        return schemas.to_frame(pq.read_table(path, partitioning=None))
+    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
+        raise LineageError(f"cannot read {path}: {error}; kedro verify says what changed") from error
+
+
+def _played(store: ManifestStore, stage: str) -> str:
+    names = [name for name in store.iterations() if store.current(f"{name}.{stage}") is not None]
+    return f"{names[0]} … {names[-1]}" if names else "none"

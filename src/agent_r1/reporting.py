@@ -1,0 +1,142 @@
+"""What the commands say, as lines and trees for a terminal."""
+
+from __future__ import annotations
+
+from rich.text import Text
+from rich.tree import Tree
+
+from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage.branches import describe
+from agent_r1.lineage.tree import SHORTEST_HASH, Origin, find, trace
+from agent_r1.lineage.verify import Verification, summary
+from agent_r1.pipelines.namespaces import iteration_name
+from agent_r1.rerun import Rerun
+
+_HEX = frozenset("0123456789abcdef")
+_SHOWN = 12
+"""Characters of a sha256 that are shown."""
+
+
+def rerun_lines(rerun: Rerun) -> list[str]:
+    """What a rerun did, and what stands now."""
+    lines = [f"{rerun.node} ran again in experiment '{rerun.experiment}': version {rerun.version}"]
+    if rerun.changes:
+        lines += ["with other parameters:", describe(rerun.changes)]
+    for output in rerun.outputs:
+        after = output.after[:_SHOWN]
+        if output.volatile:
+            lines.append(f"  {output.dataset}: wall-clock times")
+        elif output.before == output.after:
+            lines.append(f"  {output.dataset}: same bytes (sha256 {after})")
+        else:
+            lines.append(f"  {output.dataset}: changed ({output.before[:_SHOWN]} -> {after})")
+    lines.append(_verdict(rerun))
+    return lines + _downstream_lines(rerun)
+
+
+def _verdict(rerun: Rerun) -> str:
+    if rerun.same_bytes:
+        return "The same bytes as before."
+    if rerun.changes:
+        return f"Another result than version {rerun.replaces}, which can still be read."
+    if rerun.surroundings:
+        return f"Other bytes with the same parameters and inputs:\n{describe(rerun.surroundings)}"
+    return "Other bytes, although nothing changed: the stage is not deterministic here."
+
+
+def _downstream_lines(rerun: Rerun) -> list[str]:
+    if rerun.outcome is not None:
+        ran = [name for name in rerun.outcome.ran if name != rerun.node]
+        return [f"Made again downstream: {_short(ran)}." if ran else "Downstream nothing changes."]
+    if rerun.same_bytes or not rerun.downstream:
+        return []
+    return [
+        f"Kept as they are: {_short(rerun.downstream)}.",
+        "--downstream cascade makes them again, fork does so in a new experiment.",
+    ]
+
+
+def _short(names: list[str]) -> str:
+    if len(names) <= 8:
+        return ", ".join(names)
+    return f"{', '.join(names[:6])}, … {names[-1]} ({len(names)} node runs)"
+
+
+def verification_lines(experiment: str, result: Verification) -> list[str]:
+    """The findings, and how much was checked."""
+    lines = [str(finding) for finding in result.findings]
+    checked = f"{result.manifests} manifests and {result.files} datasets"
+    pruned = f" ({result.pruned} more were pruned by retention)" if result.pruned else ""
+    if result.findings:
+        said = f"FAILED: {summary(result.findings)}"
+    else:
+        said = "everything is as it was committed"
+    return [*lines, f"experiment '{experiment}': {checked}{pruned}: {said}"]
+
+
+def wanted(
+    store: ManifestStore, dataset: str, iteration: str | None, version: str | None
+) -> tuple[str, str | None]:
+    """The full name and the version that a user means by ``DATASET`` and its options.
+
+    Raises:
+        LineageError: a hash that nothing has, or that several results have.
+    """
+    if iteration is not None:
+        prefix = iteration_name(int(iteration)) if iteration.isdigit() else iteration
+        return f"{prefix}.{dataset.removeprefix(f'{prefix}.')}", version
+    is_hash = len(dataset) >= SHORTEST_HASH and set(dataset) <= _HEX
+    if version is not None or not is_hash:
+        return dataset, version
+    found = find(store, dataset)
+    if not found:
+        raise LineageError(f"nothing that is committed has the sha256 {dataset}…")
+    return found[0]
+
+
+def lineage_tree(
+    store: ManifestStore, dataset: str, version: str | None, depth: int | None
+) -> Tree:
+    """What made a dataset, as a tree.
+
+    Raises:
+        LineageError: it is not committed.
+    """
+    origin = trace(store, dataset, version, depth)
+    tree = Tree(_label(origin))
+    _grow(tree, origin)
+    return tree
+
+
+def _grow(tree: Tree, origin: Origin) -> None:
+    for source in origin.inputs:
+        _grow(tree.add(_label(source)), source)
+
+
+def _label(origin: Origin) -> Text:
+    text = Text(origin.dataset, style="bold")
+    text.append(f"  {origin.sha256[:_SHOWN]}", style="cyan")
+    if origin.rows is not None:
+        text.append(f"  {origin.rows:,} rows")
+    manifest = origin.made_by
+    if manifest is None:
+        return text.append(f"  {origin.path}  (raw data)", style="dim")
+    code = _code(manifest)
+    text.append(f"  by {manifest.stage} in {manifest.seconds:.1f} s, {code}", style="dim")
+    text.append(f"  {manifest.version}", style="dim")
+    if manifest.branch:
+        text.append(f"  branch {manifest.branch}", style="yellow")
+    if manifest.aside:
+        text.append("  aside", style="yellow")
+    if origin.dataset in manifest.pruned:
+        text.append("  pruned", style="yellow")
+    if origin.seen:
+        text.append("  (see above)", style="dim italic")
+    return text
+
+
+def _code(manifest: Manifest) -> str:
+    commit = manifest.code.get("commit")
+    if not commit:
+        return f"agent-r1 {manifest.code['version']}"
+    return f"commit {commit[:8]}{' + changes' if manifest.code.get('dirty') else ''}"

@@ -1,0 +1,342 @@
+"""One stage again, and what is done about everything that was made from its old result.
+
+1. The stage reads exactly what its current manifest says it read, with the parameters that it had
+   (the experiment's recorded ones, with ``--params`` over them).
+2. ``keep``: what is downstream stays. A result that differs is kept aside (`Manifest.aside`).
+3. ``cascade``: the result becomes the experiment's, and whatever depends on it is made again, to
+   the last iteration. With other parameters this is a branch of the experiment.
+4. ``fork``: the same in a new experiment, which shares everything else by reference; the old
+   experiment stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+
+from agent_r1 import progress
+from agent_r1.datasets import HistoryDataset
+from agent_r1.driver import FIRST_STAGES, Driver, Outcome
+from agent_r1.hashing import content_sha256
+from agent_r1.hooks import history_of, resolved_parameters
+from agent_r1.kedro_session import Session
+from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage.attempt import attempt
+from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
+from agent_r1.lineage.lock import locked
+from agent_r1.lineage.recorder import VOLATILE
+from agent_r1.lineage.staleness import dependents
+from agent_r1.parameters import ParameterError, nearest
+from agent_r1.pipelines.namespaces import iteration_name
+
+Downstream = Literal["keep", "cascade", "fork"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One result of the stage, then and now."""
+
+    dataset: str
+    before: str
+    """sha256."""
+    after: str
+    volatile: bool
+    """A table of wall-clock times, which always differ."""
+
+
+@dataclass
+class Rerun:
+    """What a rerun did."""
+
+    experiment: str
+    """Where the new result is: a fork has a name of its own."""
+    node: str
+    version: str
+    """Of the new result."""
+    replaces: str
+    """The version that it was made beside, or instead of."""
+    outputs: list[Output]
+    changes: dict[str, tuple[Any, Any]]
+    """Parameters that were others before."""
+    surroundings: dict[str, tuple[Any, Any]]
+    """Code, libraries and device, where they are others than before."""
+    downstream: list[str] = field(default_factory=list)
+    """Node runs that depend on the old result and were kept."""
+    outcome: Outcome | None = None
+    """What was made again downstream; None for ``keep``."""
+
+    @property
+    def same_bytes(self) -> bool:
+        """Whether nothing but wall-clock times differs."""
+        return all(output.before == output.after for output in self.outputs if not output.volatile)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for."""
+
+    stage: str
+    """A node's name without its namespace, such as ``score_rewards``."""
+    iteration: str | None = None
+    """``3``, ``iter_00003`` or ``base``; None for a stage outside of the iterations."""
+    downstream: Downstream = "keep"
+    fork: str | None = None
+    """Name of the new experiment; None derives one."""
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters by groups, as ``--params`` gives them."""
+
+
+class Rerunner:
+    """Runs stages of one experiment again."""
+
+    def __init__(self, project: Path, experiment: str | None, env: str | None = None) -> None:
+        """
+        Args:
+            project: root of the bootstrapped Kedro project.
+            experiment: its name; None is the default one of ``conf/``.
+            env: Kedro's configuration environment.
+        """
+        self._project = project
+        self._env = env
+        runtime = {"experiment": experiment} if experiment else {}
+        with Session(project, runtime, env) as session:
+            history = history_of(session.catalog())
+        self._history = history
+        self._store = history.store
+        self._experiment = history.filepath.parent.name
+
+    def rerun(self, request: Request) -> Rerun:
+        """Run a stage again.
+
+        Raises:
+            ParameterError: there is no such stage, or a parameter cannot be used.
+            LineageError: the stage never ran, or what it read is gone or was changed.
+            LockedError: another process works on the experiment.
+        """
+        pipeline, node = self._find(request)
+        manifest = self._store.newest(node.name)
+        if manifest is None:
+            raise LineageError(
+                f"{node.name} has not run in experiment '{self._experiment}': kedro run --params "
+                f"experiment={self._experiment}"
+            )
+        self._check_inputs(manifest)
+        if request.downstream == "fork":
+            return self._fork(request, node, manifest)
+        with self._running(request, manifest) as (session, branch, changes):
+            advances = request.downstream == "cascade"
+            with attempt(advances=advances, branch=branch), progress.shown():
+                version = session.run(pipeline, [node.name], _pins(node, manifest))
+            result = self._compare(self._store, manifest, version, changes)
+            if advances:
+                parameters = resolved_parameters(session.catalog())
+                result.outcome = Driver(session, self._history, parameters, branch).run()
+            else:
+                result.downstream = self._committed_dependents(node)
+        return result
+
+    def _find(self, request: Request) -> tuple[str, Node]:
+        """The pipeline and the node of a stage."""
+        if request.iteration is None:
+            names = ["prepare_tasks", "demonstrations", "report"]
+        else:
+            names = [_iteration(request.iteration)]
+        with Session(self._project, {}, self._env) as session:
+            nodes = {
+                node.name.rpartition(".")[2]: (name, node)
+                for name in names
+                for node in _pipeline(session, name).nodes
+            }
+        if request.stage not in nodes:
+            where = "outside the iterations (see --iteration)"
+            where = f"in {names[0]}" if request.iteration is not None else where
+            raise ParameterError(
+                f"there is no stage '{request.stage}' {where}.{nearest(request.stage, nodes)}"
+            )
+        return nodes[request.stage]
+
+    def _check_inputs(self, manifest: Manifest) -> None:
+        """What is read again must be what was read before."""
+        for record in manifest.inputs:
+            path = self._project / record.path
+            if record.manifest is not None:
+                source = self._store.read(self._store.root / record.manifest)
+                if record.dataset in source.pruned:
+                    raise LineageError(
+                        f"'{record.dataset}' (version {record.version}), which {manifest.node} "
+                        "read, was pruned by retention; rerun what made it first"
+                    )
+            if not path.exists() or content_sha256(path) != record.sha256:
+                what = "has changed since" if path.exists() else "is gone"
+                raise LineageError(f"{record.path}, which {manifest.node} read, {what}")
+
+    @contextmanager
+    def _running(
+        self, request: Request, manifest: Manifest
+    ) -> Iterator[tuple[Session, Branch, dict[str, tuple[Any, Any]]]]:
+        branches = self._history.book.all()
+        keep = request.downstream == "keep"
+        base = branches[manifest.branch] if keep else branches[-1]
+        runtime = self._runtime(base, request.overrides, self._experiment)
+        with Session(self._project, runtime, self._env) as session:
+            flat = resolved_parameters(session.catalog()).flat()
+            changes = differences(base.parameters, flat)
+            _check_changes(changes, request.overrides)
+            branch = base
+            if changes and not keep:
+                node = manifest.node
+                branch = Branch(len(branches), flat, "rerun", node, changes, created_at=now())
+            with locked(self._history.filepath.parent):
+                yield session, branch, changes
+
+    def _runtime(
+        self, base: Branch, overrides: Mapping[str, Any], experiment: str
+    ) -> dict[str, Any]:
+        """The recorded parameters with the overrides over them, up to the newest iteration."""
+        flat = {**base.parameters, "iterations": self._newest_iteration(), **flatten(overrides)}
+        return nested(flat) | {"experiment": experiment}
+
+    def _newest_iteration(self) -> int:
+        names = (name for name in self._store.iterations() if name.startswith("iter_"))
+        return max((int(name.removeprefix("iter_")) for name in names), default=0)
+
+    def _compare(
+        self,
+        store: ManifestStore,
+        before: Manifest,
+        version: str,
+        changes: dict[str, tuple[Any, Any]],
+    ) -> Rerun:
+        path = next(path for path in store.paths(before.node) if path.stem == version)
+        after = store.read(path)
+        outputs = [
+            Output(
+                record.dataset,
+                old.sha256 if (old := before.output(record.dataset)) else "",
+                record.sha256,
+                record.dataset.rpartition(".")[2] in VOLATILE,
+            )
+            for record in after.outputs
+        ]
+        return Rerun(
+            after.experiment,
+            after.node,
+            version,
+            before.version,
+            outputs,
+            changes,
+            _surroundings(before, after),
+        )
+
+    def _stages(self, session: Session) -> list[Pipeline]:
+        names = (iteration_name(index) for index in range(1, self._newest_iteration() + 1))
+        return [session.pipeline(name) for name in (*FIRST_STAGES, *names)]
+
+    def _committed_dependents(self, node: Node) -> list[str]:
+        with Session(self._project, {}, self._env) as session:
+            names = dependents(node.name, [each.nodes for each in self._stages(session)])
+        return [name for name in names if self._store.current(name) is not None]
+
+    def _fork(self, request: Request, node: Node, manifest: Manifest) -> Rerun:
+        branches = self._history.book.all()
+        name = request.fork or self._free_name()
+        runtime = self._runtime(branches[-1], request.overrides, name)
+        with Session(self._project, runtime, self._env) as session:
+            parameters = resolved_parameters(session.catalog())
+            history = history_of(session.catalog())
+            if history.store.iterations() or history.filepath.exists():
+                raise ParameterError(f"there is an experiment '{name}' already; name another")
+            flat = parameters.flat()
+            changes = differences(branches[-1].parameters, flat)
+            _check_changes(changes, request.overrides)
+            with locked(history.filepath.parent):
+                self._share(session, node, history)
+                for branch in branches:
+                    history.book.write(branch)
+                branch = Branch(
+                    len(branches), flat, "fork", node.name, changes, self._experiment, now()
+                )
+                outcome = Driver(session, history, parameters, branch).run()
+        version = history.store.newest(node.name)
+        assert version is not None
+        result = self._compare(history.store, manifest, version.version, changes)
+        result.outcome = outcome
+        return result
+
+    def _share(self, session: Session, node: Node, history: HistoryDataset) -> None:
+        """Adopt all that does not depend on the node, and what that was made from."""
+        stages = self._stages(session)
+        names = [each.name for stage in stages for each in stage.nodes]
+        made_again = {node.name, *dependents(node.name, [stage.nodes for stage in stages])}
+        todo = [self._store.current(name) for name in names if name not in made_again]
+        adopted: set[Path] = set()
+        while todo:
+            path = todo.pop()
+            if path is None or path in adopted:
+                continue
+            adopted.add(path)
+            for record in self._store.read(path).inputs:
+                if record.manifest is not None:
+                    todo.append(self._store.root / record.manifest)
+        for path in sorted(adopted):
+            history.store.adopt(path, self._store.root)
+
+    def _free_name(self) -> str:
+        folder, number = self._history.filepath.parents[1], 1
+        while (folder / f"{self._experiment}-fork{number}").exists():
+            number += 1
+        return f"{self._experiment}-fork{number}"
+
+
+def _pins(node: Node, manifest: Manifest) -> dict[str, str]:
+    """Input → the version that was read. What the report reads of the iterations is no input of
+    its own, so it reads what is current."""
+    return {
+        record.dataset: record.version
+        for record in manifest.inputs
+        if record.version is not None and record.dataset in node.inputs
+    }
+
+
+def _iteration(text: str) -> str:
+    if text.isdigit():
+        return iteration_name(int(text))
+    return text
+
+
+def _pipeline(session: Session, name: str) -> Pipeline:
+    try:
+        return session.pipeline(name)
+    except KeyError:
+        raise ParameterError(
+            f"there is no iteration '{name}': give its number, or 'base'"
+        ) from None
+
+
+def _check_changes(changes: Mapping[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Only what ``--params`` names, and defaults beside it, may differ from what is recorded."""
+    asked = {name.rpartition(".")[0] or name for name in flatten(overrides)}
+    strange = [
+        key for key in changes if not any(f"{key}.".startswith(f"{name}.") for name in asked)
+    ]
+    if strange:
+        raise ParameterError(
+            f"conf/ has parameters that the experiment was not run with: {', '.join(strange)}. "
+            "Take them out, or give their recorded values by --params"
+        )
+
+
+def _surroundings(before: Manifest, after: Manifest) -> dict[str, tuple[Any, Any]]:
+    """What beside inputs and parameters can change a result."""
+
+    def all_of(manifest: Manifest) -> dict[str, Any]:
+        own = {"code": manifest.code["source_sha256"][:12], "device": manifest.device}
+        return own | dict(manifest.libraries)
+
+    return differences(all_of(before), all_of(after))

@@ -1,0 +1,25 @@
+"""Where checkpoints wait for the catalog, and whose they are."""
+
+from __future__ import annotations
+
+import platform
+
+from processes import dead_process
+
+from agent_r1.staging import abandoned, stage
+
+
+def test_staged_folders_are_fresh(tmp_path):
+    first, second = stage("policy", tmp_path), stage("policy", tmp_path)
+    assert first != second
+    assert list(first.iterdir()) == list(second.iterdir()) == []
+
+
+def test_only_what_a_dead_process_of_this_host_left_is_abandoned(tmp_path):
+    own = stage("policy", tmp_path)
+    dead = tmp_path / f"{platform.node()}.{dead_process()}"
+    others = [tmp_path / f"other-host.{dead_process()}", tmp_path / "notes"]
+    for folder in (dead, *others):
+        folder.mkdir()
+    assert abandoned(tmp_path) == [dead]
+    assert own.is_dir()

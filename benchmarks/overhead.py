@@ -47,14 +47,19 @@ class Clock:
 def measure(iterations: int, *, mlflow: bool) -> list[float]:
     """Seconds between the ends of successive iterations."""
     import toy_experiment
-    from agent_r1 import parameter_groups, progress
-    from agent_r1.driver import run_experiment
     from kedro.framework.startup import bootstrap_project
 
+    from agent_r1 import parameter_groups, progress
+    from agent_r1.driver import run_experiment
+
     clock = Clock()
-    with tempfile.TemporaryDirectory() as folder, mock.patch.multiple(
-        parameter_groups, GROUPS=toy_experiment._groups(), check_references=lambda *_: None
-    ), mock.patch.object(progress.LineDisplay, "stage_ended", clock):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        mock.patch.multiple(
+            parameter_groups, GROUPS=toy_experiment._groups(), check_references=lambda *_: None
+        ),
+        mock.patch.object(progress.LineDisplay, "stage_ended", clock),
+    ):
         path = toy_experiment.make_project(Path(folder))
         toy_experiment.install()
         os.chdir(path)

@@ -197,6 +197,48 @@ def verify(experiment: str | None, env: str | None) -> None:
         sys.exit(1)
 
 
+# ---------------------------------------------------------------------------------------- replay
+
+
+@cli.command()
+@click.option("--iteration", "-i", metavar="K", required=True, help="Its number, or 'base'.")
+@click.option(
+    "--stage",
+    type=click.Choice(["generate_rollouts", "validate_policy", "evaluate_policy"]),
+    default="generate_rollouts",
+    show_default=True,
+    help="Whose trajectories.",
+)
+@click.option(
+    "--show", type=click.IntRange(min=1), default=20, show_default=True, help="Differences at most."
+)
+@_of_experiment
+def replay(iteration: str, stage: str, show: int, experiment: str | None, env: str | None) -> None:
+    """Execute the recorded actions again, and compare observations and rewards.
+
+    Exit code 1, and a line for each difference, if anything else happens than is recorded.
+    """
+    project = _project()
+    with _UserErrors():
+        from agent_r1.pipelines.namespaces import full_iteration
+        from agent_r1.progress import bar
+        from agent_r1.replay import replay as play
+        from agent_r1.reporting import replay_lines
+
+        history = _history(project, experiment, env)
+        with bar("replay") as on_progress:
+            result = play(
+                project,
+                history.store,
+                full_iteration(iteration),
+                stage,
+                lambda done, total, _tokens: on_progress(done, total),
+            )
+        _print(replay_lines(result, show))
+    if result.differences:
+        sys.exit(1)
+
+
 # ---------------------------------------------------------------------------------------- shared
 
 

@@ -8,7 +8,6 @@ policy is no obstacle.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,13 @@ import pyarrow.parquet as pq
 
 from agent_r1 import schemas
 from agent_r1.differences import Difference, compare_tables
-from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage import InputRecord, LineageError, ManifestStore
 from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.pipelines.rollout.nodes import rollout_requests
 from agent_r1.rollout import RolloutParameters, TrajectoryRequest, replay_trajectories
 from agent_r1.rollout.collector import OnProgress
-from agent_r1.training.policy import ModelFolderError, check_tokenizer_folder
 
 STAGES = {
     "generate_rollouts": ("rollouts", "rewards"),
@@ -141,7 +139,7 @@ class _Replay:
         parameters = self._store.read(committed.manifest).parameters["params:reward"]
         return _read(self._project / committed.record.path), parameters
 
-    def _policy(self) -> Any:
+    def _policy(self) -> InputRecord:
         """The input record of the policy that acted."""
         return next(
             record for record in self._manifest.inputs if record.dataset.endswith(".policy")
@@ -153,12 +151,10 @@ class _Replay:
         for name in ("iter_00000.policy", "base.policy"):
             committed = self._store.committed(name)
             paths += [committed.record.path] if committed else []
-        for path in paths:
-            try:
-                return check_tokenizer_folder(self._project / path)
-            except ModelFolderError:
-                continue
-        raise LineageError(f"none of {', '.join(paths)} has a tokenizer any more")
+        folder = next((folder for path in paths if (folder := self._project / path).is_dir()), None)
+        if folder is None:
+            raise LineageError(f"none of {', '.join(paths)} is there, so there is no tokenizer")
+        return folder
 
     def _input(self, name: str) -> pd.DataFrame:
         record = next(each for each in self._manifest.inputs if each.dataset == name)
@@ -172,7 +168,7 @@ def _read(path: Path) -> pd.DataFrame:
     try:
         return schemas.to_frame(pq.read_table(path, partitioning=None))
     except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
-        raise LineageError(f"cannot read {path}: {error}; kedro verify says what changed") from error
+        raise LineageError(f"cannot read {path}: {error}. See kedro verify.") from error
 
 
 def _played(store: ManifestStore, stage: str) -> str:

@@ -9,7 +9,8 @@ from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.branches import describe
 from agent_r1.lineage.tree import SHORTEST_HASH, Origin, find, trace
 from agent_r1.lineage.verify import Verification, summary
-from agent_r1.pipelines.namespaces import iteration_name
+from agent_r1.pipelines.namespaces import full_iteration
+from agent_r1.replay import Replayed
 from agent_r1.rerun import Rerun
 
 _HEX = frozenset("0123456789abcdef")
@@ -74,6 +75,21 @@ def verification_lines(experiment: str, result: Verification) -> list[str]:
     return [*lines, f"experiment '{experiment}': {checked}{pruned}: {said}"]
 
 
+def replay_lines(result: Replayed, show: int) -> list[str]:
+    """The first differences, and how much was compared."""
+    lines = [str(difference) for difference in result.differences[:show]]
+    if len(result.differences) > show:
+        lines.append(f"… and {len(result.differences) - show} more differences")
+    with_rewards = f" and {result.rewards}" if result.rewards else ""
+    skipped = f"; {result.skipped} failed for the infrastructure" if result.skipped else ""
+    share = result.matching / result.compared if result.compared else 1.0
+    lines.append(
+        f"{result.rollouts}{with_rewards}: {result.matching} of {result.compared} steps match "
+        f"({share:.1%}){skipped}"
+    )
+    return lines
+
+
 def wanted(
     store: ManifestStore, dataset: str, iteration: str | None, version: str | None
 ) -> tuple[str, str | None]:
@@ -83,7 +99,7 @@ def wanted(
         LineageError: a hash that nothing has, or that several results have.
     """
     if iteration is not None:
-        prefix = iteration_name(int(iteration)) if iteration.isdigit() else iteration
+        prefix = full_iteration(iteration)
         return f"{prefix}.{dataset.removeprefix(f'{prefix}.')}", version
     is_hash = len(dataset) >= SHORTEST_HASH and set(dataset) <= _HEX
     if version is not None or not is_hash:

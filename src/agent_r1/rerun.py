@@ -33,7 +33,7 @@ from agent_r1.lineage.lock import locked
 from agent_r1.lineage.recorder import VOLATILE
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
-from agent_r1.pipelines.namespaces import iteration_name
+from agent_r1.pipelines.namespaces import full_iteration, iteration_name
 
 Downstream = Literal["keep", "cascade", "fork"]
 
@@ -146,7 +146,7 @@ class Rerunner:
         if request.iteration is None:
             names = ["prepare_tasks", "demonstrations", "report"]
         else:
-            names = [_iteration(request.iteration)]
+            names = [full_iteration(request.iteration)]
         with Session(self._project, {}, self._env) as session:
             nodes = {
                 node.name.rpartition(".")[2]: (name, node)
@@ -302,12 +302,6 @@ def _pins(node: Node, manifest: Manifest) -> dict[str, str]:
         for record in manifest.inputs
         if record.version is not None and record.dataset in node.inputs
     }
-
-
-def _iteration(text: str) -> str:
-    if text.isdigit():
-        return iteration_name(int(text))
-    return text
 
 
 def _pipeline(session: Session, name: str) -> Pipeline:

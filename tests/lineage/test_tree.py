@@ -48,7 +48,7 @@ def test_the_depth_bounds_the_node_runs(store):
 def test_what_is_not_committed_is_named_with_what_is(store):
     with pytest.raises(LineageError, match=r"Committed there: .*iter_00002\.rewards"):
         trace(store, "iter_00002.reward")
-    with pytest.raises(LineageError, match="version v1 of 'iter_00002.rewards' is not committed"):
+    with pytest.raises(LineageError, match=r"version v1 of 'iter_00002\.rewards' is not committed"):
         trace(store, "iter_00002.rewards", "v1")
     with pytest.raises(LineageError, match="Committed are base … iter_00002"):
         trace(store, "iter_00009.rewards")

@@ -12,6 +12,11 @@ def iteration_name(index: int) -> str:
     return f"iter_{index:05d}"
 
 
+def full_iteration(text: str) -> str:
+    """What a user means by ``3``, ``iter_00003`` or ``base``."""
+    return iteration_name(int(text)) if text.isdigit() else text
+
+
 def instance(
     parts: Sequence[Node | Pipeline], namespace: str, inputs: Mapping[str, str]
 ) -> Pipeline:

@@ -7,15 +7,19 @@
 3. The `Turnstile` of the deterministic mode lets no trajectory generate before all have arrived:
    batches, and with them the bytes of the tables, do not depend on how long tools take.
 4. `run_trajectories` is the door for stages: policy folder, tables and parameters in, tables out.
+5. `replay_trajectories` executes recorded actions again, and says where that is not what was
+   recorded.
 """
 
 from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
 from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
 from agent_r1.rollout.requests import group_requests, select_tasks
 from agent_r1.rollout.run import environment_factory, run_trajectories
 from agent_r1.rollout.trajectory import Trajectory, TrajectoryRequest
 
 __all__ = [
+    "Replay",
     "RolloutParameters",
     "StaleWeightsError",
     "Trajectory",
@@ -24,6 +28,8 @@ __all__ = [
     "collect_async",
     "environment_factory",
     "group_requests",
+    "replay_trajectories",
+    "replay_with",
     "run_trajectories",
     "select_tasks",
 ]

@@ -5,6 +5,7 @@ import pytest
 
 from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
+from agent_r1.differences import compare_tables
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.hashing import folder_sha256
 from agent_r1.mdp import Action, ActionType, ToolCall
@@ -13,7 +14,10 @@ from agent_r1.pipelines.evaluation.nodes import (
     EvaluationParameters,
     choose_tasks,
     evaluate_policy,
+    evaluation_requests,
 )
+from agent_r1.rewards import RewardParameters, rewards_table
+from agent_r1.rollout import RolloutParameters, replay_trajectories
 
 ROLLOUT = {"max_tokens_per_step": 200, "max_context_tokens": 2000, "max_steps": 3}
 
@@ -108,6 +112,23 @@ def test_greedy_attempts_stand_last_with_temperature_zero(evaluate):
     _, rollouts, _ = evaluate(tasks, scripts, splits=["ood"], samples=2)
     assert rollouts["temperature"].tolist() == [1.0, 1.0, 0.0]
     assert rollouts["sample_index"].tolist() == [0, 1, 2]
+
+
+def test_a_replay_finds_what_was_recorded_and_its_rewards(evaluate, policy_folder, documents):
+    tasks = table(task(0, "ood"), task(1, "ood"))
+    scripts = {f"ood{t}/{i}": [search("Aton"), answer("Arland")] for t in range(2) for i in (0, 1)}
+    _, rollouts, rewards = evaluate(tasks, scripts, splits=["ood"], samples=1)
+    evaluation = EvaluationParameters(splits=("ood",), samples=1)
+    chosen, limits = choose_tasks(tasks, evaluation), RolloutParameters(**ROLLOUT)
+    wanted = evaluation_requests(chosen, evaluation, limits, 0, "iter_00003")
+    found = replay_trajectories(rollouts, wanted, documents, policy_folder, limits, {}, {})
+    assert found.differences == []
+    again = rewards_table(found.rollouts, chosen, RewardParameters())
+    assert compare_tables(rewards, again, "rewards") == []
+    forged = rewards.assign(correct=[True, True, False, True] * 2)
+    assert [str(one) for one in compare_tables(forged, again, "rewards")] == [
+        f"iter_00003/ood{t}/1, step 0, correct: recorded False, replayed True" for t in range(2)
+    ]
 
 
 def test_p39_all_seeds_differ(evaluate):

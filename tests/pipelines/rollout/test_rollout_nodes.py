@@ -17,8 +17,12 @@ from agent_r1.environments.multihop_qa import MultihopQAEnv
 from agent_r1.hashing import folder_sha256
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
-from agent_r1.pipelines.rollout.nodes import BrokenEnvironmentError, generate_rollouts
-from agent_r1.rollout import RolloutParameters
+from agent_r1.pipelines.rollout.nodes import (
+    BrokenEnvironmentError,
+    generate_rollouts,
+    rollout_requests,
+)
+from agent_r1.rollout import RolloutParameters, replay_trajectories
 
 ROLLOUT = {
     "tasks_per_iteration": 3,
@@ -115,6 +119,17 @@ def test_an_iteration_is_a_function_of_its_inputs(policy, tasks, documents):
     pd.testing.assert_frame_equal(again, first)
     other, _ = run(policy, tasks, documents, engine, seed=1)
     assert not other["action_token_ids"].equals(first["action_token_ids"])
+
+
+def test_a_replay_of_an_iteration_finds_what_was_recorded(policy, tasks, documents):
+    rollouts, _ = run(policy, tasks, documents, iteration="iter_00002")
+    parameters = RolloutParameters(**ROLLOUT)
+    wanted = rollout_requests(tasks, parameters, 0, "iter_00002")
+    groups = (parameters, {}, CHAT)
+    version = folder_sha256(policy)
+    found = replay_trajectories(rollouts, wanted, documents, policy, *groups, version)
+    assert found.differences == []
+    assert found.matching == len(rollouts)
 
 
 def test_iterations_of_an_epoch_attempt_different_tasks(policy, tasks, documents):

@@ -15,7 +15,12 @@ from agent_r1.environments import EnvironmentParameters
 from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.rewards import RewardParameters, rewards_table
-from agent_r1.rollout import RolloutParameters, group_requests, run_trajectories
+from agent_r1.rollout import (
+    RolloutParameters,
+    TrajectoryRequest,
+    group_requests,
+    run_trajectories,
+)
 
 __all__ = ["EvaluationParameters", "evaluate_policy"]
 
@@ -59,11 +64,10 @@ def evaluate_policy(
     evaluation = EvaluationParameters.read(evaluation, "evaluation")
     rollout = RolloutParameters.read(rollout, "rollout")
     chosen = choose_tasks(schemas.conform(tasks, "tasks"), evaluation)
-    temperatures = [rollout.temperature] * evaluation.samples + [0.0] * evaluation.greedy
     rollouts, _ = run_trajectories(
         engine,
         policy,
-        group_requests(chosen, iteration, temperatures, seed, STAGE),
+        evaluation_requests(chosen, evaluation, rollout, seed, iteration),
         documents,
         rollout,
         EnvironmentParameters.read(environment, "environment"),
@@ -73,6 +77,18 @@ def evaluate_policy(
     rewards = rewards_table(rollouts, chosen, RewardParameters.read(reward, "reward"))
     attempts = outcomes(rollouts, rewards, chosen, greedy_from=evaluation.samples)
     return aggregate(attempts), rollouts, rewards
+
+
+def evaluation_requests(
+    chosen: pd.DataFrame,
+    evaluation: EvaluationParameters,
+    rollout: RolloutParameters,
+    seed: int,
+    iteration: str,
+) -> list[TrajectoryRequest]:
+    """What `evaluate_policy` attempts at the tasks of `choose_tasks`; a replay needs it too."""
+    temperatures = [rollout.temperature] * evaluation.samples + [0.0] * evaluation.greedy
+    return group_requests(chosen, iteration, temperatures, seed, STAGE)
 
 
 def choose_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd.DataFrame:

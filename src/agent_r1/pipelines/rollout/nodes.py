@@ -14,7 +14,13 @@ from agent_r1.chat import ChatParameters
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.mdp import EndReason
-from agent_r1.rollout import RolloutParameters, group_requests, run_trajectories, select_tasks
+from agent_r1.rollout import (
+    RolloutParameters,
+    TrajectoryRequest,
+    group_requests,
+    run_trajectories,
+    select_tasks,
+)
 
 STAGE = "generate_rollouts"
 
@@ -56,17 +62,10 @@ def generate_rollouts(
         BrokenEnvironmentError: see there; a trajectory that fails among others is only not scored.
     """
     rollout = RolloutParameters.read(rollout, "rollout")
-    chosen = select_tasks(
-        schemas.conform(tasks, "tasks"),
-        rollout.tasks_per_iteration,
-        position=int(iteration.rpartition("_")[2]) - 1,
-        seed=seed,
-    )
-    temperatures = [rollout.temperature] * rollout.group_size
     rollouts, timings = run_trajectories(
         engine,
         policy,
-        group_requests(chosen, iteration, temperatures, seed, STAGE),
+        rollout_requests(tasks, rollout, seed, iteration),
         documents,
         rollout,
         EnvironmentParameters.read(environment, "environment"),
@@ -75,6 +74,24 @@ def generate_rollouts(
     )
     _check_infrastructure(rollouts)
     return rollouts, timings
+
+
+def rollout_requests(
+    tasks: pd.DataFrame, rollout: RolloutParameters, seed: int, iteration: str
+) -> list[TrajectoryRequest]:
+    """What `generate_rollouts` attempts, from the inputs of these names; a replay needs it too.
+
+    Raises:
+        ParameterError: there are too few training tasks.
+    """
+    chosen = select_tasks(
+        schemas.conform(tasks, "tasks"),
+        rollout.tasks_per_iteration,
+        position=int(iteration.rpartition("_")[2]) - 1,
+        seed=seed,
+    )
+    temperatures = [rollout.temperature] * rollout.group_size
+    return group_requests(chosen, iteration, temperatures, seed, STAGE)
 
 
 def _check_infrastructure(rollouts: pd.DataFrame) -> None:

@@ -1,0 +1,77 @@
+"""An engine that plays a table of rollouts back: what a replay acts with.
+
+1. At step t of a trajectory it samples what the table's row (trajectory, t) says was sampled there.
+2. It samples nothing that no engine could have sampled: an action ends with its first stop token,
+   at its token limit, and before anything that is no token id. An untouched table is not changed
+   by that; a table that was tampered with is, and shows it.
+3. It never fails: where the record has ended, it samples nothing, which ends the trajectory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.engines.base import Sampling
+from agent_r1.engines.playback import KnownAction, PlaybackEngine
+
+_COLUMNS = [
+    "trajectory_id",
+    "step_index",
+    "action_token_ids",
+    "action_logprobs",
+    "policy_version",
+]
+
+
+class RecordedEngine(PlaybackEngine):
+    """See `agent_r1.engines.base.Engine`; sessions are trajectory ids."""
+
+    def __init__(self, rollouts: pd.DataFrame, version: str | None = None):
+        """
+        Args:
+            rollouts: in any order of rows; of several rows of one step the first is played.
+            version: sha256 of the policy that acted; None for what most rows say.
+
+        Raises:
+            SchemaError: ``rollouts`` does not fit its schema.
+        """
+        table = schemas.to_arrow(rollouts, "rollouts", extra="drop").select(_COLUMNS)
+        self._actions: dict[tuple[str, int], tuple[list[int], list[float]]] = {}
+        versions: Counter[str] = Counter()
+        for trajectory, step, token_ids, logprobs, said in zip(
+            *(column.to_pylist() for column in table.columns), strict=True
+        ):
+            self._actions.setdefault((trajectory, step), (token_ids, logprobs))
+            versions[said] += 1
+        super().__init__(version or next((name for name, _ in versions.most_common(1)), ""))
+
+    def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
+        token_ids, logprobs = self._actions.get((session, position), ((), ()))
+        sampled, finish_reason = _as_sampled(token_ids, sampling)
+        return sampled, _one_each(logprobs, len(sampled)), finish_reason
+
+
+def _as_sampled(
+    token_ids: Sequence[int | None], sampling: Sampling
+) -> tuple[list[int], Literal["stop", "length"]]:
+    """What sampling gives if these tokens are drawn one after the other."""
+    sampled: list[int] = []
+    for token in token_ids[: sampling.max_tokens]:
+        if token is None or token < 0:
+            break
+        sampled.append(token)
+        if token in sampling.stop_token_ids:
+            return sampled, "stop"
+    return sampled, "length"
+
+
+def _one_each(logprobs: Sequence[float | None], count: int) -> list[float]:
+    """A log-prob per token; one that was not recorded is NaN, which equals nothing."""
+    given = [math.nan if value is None else value for value in logprobs[:count]]
+    return given + [math.nan] * (count - len(given))

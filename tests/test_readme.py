@@ -7,17 +7,19 @@ import re
 import shlex
 from pathlib import Path
 
+import click
 import pytest
 from kedro.config import OmegaConfigLoader
-from kedro.framework.cli.project import run as kedro_run
 
 from agent_r1 import settings
+from agent_r1.cli import cli
 from agent_r1.parameter_groups import read_parameters
 from agent_r1.pipeline_registry import register_pipelines
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^kedro run.*$", README, re.MULTILINE)
+OWN = re.findall(r"^kedro (?:rerun|lineage|verify|replay).*$", README, re.MULTILINE)
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 
 
@@ -28,16 +30,22 @@ def test_the_environment_is_the_tested_one():
     assert f"```python\n{example[1]}```" in README
 
 
+def parse(command: str) -> click.Context:
+    """The command's options; an error if it has none like these."""
+    _, name, *arguments = shlex.split(command)
+    return cli.commands[name].make_context(name, arguments)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_names_what_exists(command):
-    options = kedro_run.make_context("run", shlex.split(command)[2:]).params
+    options = parse(command).params
     names = [node.name for p in options["pipelines"] for node in register_pipelines()[p].nodes]
     assert set(options["node_names"] if "node_names" in options else options["nodes"]) <= set(names)
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if "--params" in c])
 def test_a_commands_parameters_are_known_and_keep_the_others(command):
-    params = kedro_run.make_context("run", shlex.split(command)[2:]).params["params"]
+    params = parse(command).params["params"]
     config = OmegaConfigLoader(
         str(REPOSITORY / "conf"), env="base", runtime_params=params, **settings.CONFIG_LOADER_ARGS
     )
@@ -46,8 +54,25 @@ def test_a_commands_parameters_are_known_and_keep_the_others(command):
     assert (resolved.experiment.experiment != "default") == ("experiment" in params)
 
 
+@pytest.mark.parametrize("command", OWN)
+def test_the_projects_own_commands_parse_and_name_what_exists(command):
+    context = parse(command)
+    stage = context.params.get("stage")
+    nodes = {node.name.rpartition(".")[2] for node in register_pipelines()["iter_00002"].nodes}
+    assert stage is None or stage in nodes
+    if params := context.params.get("params"):
+        config = OmegaConfigLoader(
+            str(REPOSITORY / "conf"),
+            env="base",
+            runtime_params=params,
+            **settings.CONFIG_LOADER_ARGS,
+        )
+        assert "outcome" in read_parameters(config["parameters"]).groups["reward"]["terms"]
+
+
 def test_there_are_commands():
-    assert len(COMMANDS) >= 5
+    assert len(COMMANDS) >= 4
+    assert len(OWN) >= 8
 
 
 def test_files_that_are_named_exist():

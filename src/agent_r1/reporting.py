@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.text import Text
 from rich.tree import Tree
 
@@ -10,8 +12,10 @@ from agent_r1.lineage.branches import describe
 from agent_r1.lineage.tree import SHORTEST_HASH, Origin, find, trace
 from agent_r1.lineage.verify import Verification, summary
 from agent_r1.pipelines.namespaces import full_iteration
-from agent_r1.replay import Replayed
-from agent_r1.rerun import Rerun
+
+if TYPE_CHECKING:  # `verify` and `lineage` need no torch
+    from agent_r1.replay import Replayed
+    from agent_r1.rerun import Rerun
 
 _HEX = frozenset("0123456789abcdef")
 _SHOWN = 12

@@ -11,6 +11,8 @@ from agent_r1 import settings
 from agent_r1.driver import run_experiment
 from agent_r1.hooks import TrackingHooks
 from agent_r1.kedro_session import Session
+from agent_r1.lineage import ManifestStore
+from agent_r1.rerun import Request, Rerunner
 from agent_r1.tracking import absolute_uri, flatten
 
 
@@ -104,20 +106,81 @@ def test_a_failed_attempt_is_marked_and_the_next_is_another_child(tracked):
 
 def test_a_child_that_a_killed_process_left_open_is_closed(tracked):
     run_experiment(tracked.path, tracked.params)
-    state = tracked.path / "data/08_reporting/x/mlflow.json"
     (child,) = tracked.runs()["iter_00002"]
-    tracked.client.update_run(child.info.run_id, status="RUNNING")
-    state.write_text(json.dumps(json.loads(state.read_text()) | {"child": child.info.run_id}))
+    (parent,) = tracked.runs()["x"]
+    for run in (child, parent):
+        tracked.client.update_run(run.info.run_id, status="RUNNING")
     tracked.new_process()
     Session(tracked.path, tracked.params).run("iter_00002", ["iter_00002.score_rewards"])
     statuses = [run.info.status for run in tracked.runs()["iter_00002"]]
     assert sorted(statuses) == ["FINISHED", "KILLED"]
+    assert tracked.runs()["x"][0].info.status == "KILLED"  # whole it is not yet
+    run_experiment(tracked.path, tracked.params | {"iterations": 3})
+    assert tracked.runs()["x"][0].info.status == "FINISHED"
+
+
+def test_a_parent_that_was_killed_before_its_id_was_kept_is_closed(tracked):
+    run_experiment(tracked.path, tracked.params)
+    (parent,) = tracked.runs()["x"]
+    tracked.client.update_run(parent.info.run_id, status="RUNNING")
+    (tracked.path / "data/08_reporting/x/mlflow.json").unlink()
+    tracked.new_process()
+    run_experiment(tracked.path, tracked.params | {"iterations": 3})
+    assert [run.info.status for run in tracked.runs()["x"]] == ["KILLED", "FINISHED"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")]
+)
+def test_a_run_that_ends_early_is_not_left_running(tracked, monkeypatch, error, status):
+    import toy_experiment
+
+    def stop(*_):
+        raise error
+
+    monkeypatch.setattr(toy_experiment, "_metrics", stop)
+    with pytest.raises(error):
+        run_experiment(tracked.path, tracked.params)
+    runs = tracked.runs()
+    assert runs["iter_00000"][0].info.status == runs["x"][0].info.status == status
+
+
+def test_a_child_names_its_manifests(tracked):
+    run_experiment(tracked.path, tracked.params)
+    (child,) = tracked.runs()["iter_00001"]
+    store = ManifestStore(tracked.path / "data/08_reporting/x/manifests")
+    place, seal = store.reference(store.current("iter_00001.score_rewards"))
+    assert child.data.tags["manifest.score_rewards"] == f"{place} sha256:{seal}"
+    assert "replaces" not in child.data.tags
+
+
+def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
+    run_experiment(tracked.path, tracked.params)
+    request = Request("score_rewards", "1", overrides={"reward": {"value": 5}})
+    result = Rerunner(tracked.path, "x").rerun(request)
+    first, again = tracked.runs()["iter_00001"]
+    assert "aside" not in first.data.tags
+    assert again.data.tags["kedro.run_id"] == result.version
+    assert (again.data.tags["replaces"], again.data.tags["aside"]) == (result.replaces, "true")
+    assert again.info.status == "FINISHED"
+    (parent,) = tracked.runs()["x"]
+    assert parent.info.status == "FINISHED"
+    curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
+    assert [point.step for point in curve] == [1, 2]  # what stands aside is not on the curve
+
+
+def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
+    run_experiment(tracked.path, tracked.params)
+    Rerunner(tracked.path, "x").rerun(Request("score_rewards", "2", "fork", "y"))
+    (parent,) = tracked.runs()["y"]
+    assert parent.data.tags["forked_from"] == "x"
+    assert parent.info.status == "FINISHED"
 
 
 def test_a_deleted_database_gets_a_new_parent(tracked):
     run_experiment(tracked.path, tracked.params)
     state = tracked.path / "data/08_reporting/x/mlflow.json"
-    state.write_text(json.dumps({"parent": "0" * 32, "child": None}))
+    state.write_text(json.dumps({"parent": "0" * 32}))
     tracked.new_process()
     run_experiment(tracked.path, tracked.params | {"iterations": 3})
     assert len(tracked.runs()["x"]) == 2

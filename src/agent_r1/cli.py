@@ -293,7 +293,10 @@ class _UserErrors:
         from agent_r1.lineage import LineageError
         from agent_r1.lineage.lock import LockedError
         from agent_r1.parameters import ParameterError
+        from agent_r1.pipelines.extras import MissingExtraError
 
-        known = (LineageError, LockedError, MissingConfigException, ParameterError)
+        known = (
+            LineageError, LockedError, MissingConfigException, MissingExtraError, ParameterError,
+        )  # fmt: skip
         if isinstance(error, known):
             raise click.ClickException(str(error)) from error

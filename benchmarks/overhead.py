@@ -39,7 +39,7 @@ class Clock:
     def __init__(self) -> None:
         self.ended: list[float] = []
 
-    def __call__(self, display: object, name: str, *_: object) -> None:
+    def __call__(self, name: str, *_: object) -> None:
         if name.startswith("iter_") and name != "iter_00000":
             self.ended.append(time.perf_counter())
 
@@ -56,12 +56,12 @@ def measure(iterations: int, *, mlflow: bool) -> list[float]:
     with (
         tempfile.TemporaryDirectory() as folder,
         mock.patch.multiple(
-            parameter_groups, GROUPS=toy_experiment._groups(), check_references=lambda *_: None
+            parameter_groups, GROUPS=toy_experiment.toy_groups(), check_references=lambda *_: None
         ),
         mock.patch.object(progress.LineDisplay, "stage_ended", clock),
     ):
         path = toy_experiment.make_project(Path(folder))
-        toy_experiment.install()
+        sys.modules.update(toy_experiment.toy_modules())
         os.chdir(path)
         bootstrap_project(path)
         tracking = {"enabled": mlflow, "tracking_uri": "sqlite:///mlflow.db"}

@@ -39,6 +39,11 @@ def test_rerun_says_that_the_bytes_are_the_same(kedro):
     assert done.text.splitlines()[-1] == "The same bytes as before."
 
 
+def test_params_may_name_the_experiment_as_for_run(kedro):
+    done = kedro("rerun", "score_rewards", "-i", "1", "--params", "experiment=x")
+    assert "ran again in experiment 'x'" in done.text
+
+
 def test_rerun_with_other_parameters_names_what_it_keeps(kedro):
     done = kedro(
         "rerun", "score_rewards", "-i", "2", "--experiment", "x", "--params", "reward.value=3"
@@ -134,7 +139,10 @@ def test_bad_requests_are_one_message_and_exit_code_1(kedro, arguments, message)
     ("arguments", "message"),
     [
         (["rerun", "score_rewards", "-i", "1", "--as", "y"], "add --downstream fork"),
-        (["rerun", "score_rewards", "--params", "experiment=x"], "with --experiment"),
+        (
+            ["rerun", "score_rewards", "--experiment", "y", "--params", "experiment=x"],
+            "name different experiments",
+        ),
         (["run", "--pipelines", "report", "--allow-changes"], "for the whole experiment"),
     ],
 )

@@ -47,7 +47,8 @@ class ToyAnything(Parameters):
     value: int = 0
 
 
-def _groups() -> dict[str, str]:
+def toy_groups() -> dict[str, str]:
+    """What stands for `agent_r1.parameter_groups.GROUPS`."""
     kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow", "retention")}
     toys = {"evaluation": "ToyEvaluation", "rollout": "ToyRollout", "model": "ToyModel"}
     rest = ("tasks", "environment", "chat", "demonstrations", "sft", "reward", "logprobs")
@@ -222,7 +223,7 @@ def make_project(folder: Path) -> Path:
     (folder / "conf/local/catalog.yml").write_text(
         f"engine:\n  type: agent_r1.datasets.EngineDataset\n  engine: {__name__}.ToyEngine\n"
     )
-    toys = sorted(set(_groups()) - {"mlflow", "stop", "retention"})
+    toys = sorted(set(toy_groups()) - {"mlflow", "stop", "retention"})
     groups = "".join(f"{name}: {{}}\n" for name in toys)
     (folder / "conf/base/parameters.yml").write_text(
         "experiment: ${globals:experiment}\nseed: 0\niterations: 3\n"
@@ -235,19 +236,25 @@ def make_project(folder: Path) -> Path:
     return folder
 
 
+def toy_modules() -> dict[str, ModuleType]:
+    """Name → module, with the toy nodes where the pipelines look for the real ones."""
+    modules = {}
+    for stage, functions in _STAGES.items():
+        module = ModuleType(f"agent_r1.pipelines.{stage}.nodes")
+        for function in functions:
+            setattr(module, function, globals()[function])
+        modules[module.__name__] = module
+    return modules
+
+
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """A bootstrapped project with toy nodes; ``.path``, ``.calls``, ``.fail_at``."""
-    toys = sys.modules[__name__]
-    for stage, functions in _STAGES.items():
-        name = f"agent_r1.pipelines.{stage}"
-        module = ModuleType(f"{name}.nodes")
-        for function in functions:
-            setattr(module, function, getattr(toys, function))
-        monkeypatch.setitem(sys.modules, f"{name}.nodes", module)
-        monkeypatch.delitem(sys.modules, f"{name}.pipeline", raising=False)
+    for name, module in toy_modules().items():
+        monkeypatch.setitem(sys.modules, name, module)
+        monkeypatch.delitem(sys.modules, f"{name.removesuffix('.nodes')}.pipeline", raising=False)
     monkeypatch.delitem(sys.modules, "agent_r1.pipelines.iteration.pipeline", raising=False)
-    monkeypatch.setattr(parameter_groups, "GROUPS", _groups())
+    monkeypatch.setattr(parameter_groups, "GROUPS", toy_groups())
     monkeypatch.setattr(parameter_groups, "check_references", lambda *_: None)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no test pulls the plug
     monkeypatch.setattr(sys, "path", list(sys.path))

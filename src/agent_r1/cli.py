@@ -20,7 +20,7 @@ from kedro.framework.startup import ProjectMetadata
 _HELP = """Run the whole experiment: prepare, SFT, iterations, evaluation, report.
 
 An interrupted experiment is finished where it stopped; a finished one is left alone. Name it and
-change its parameters with --params, such as --params experiment=NAME,seed=1,iterations=20.
+change its parameters with --params, such as --params experiment=NAME,seed=1,iterations=30.
 
 With a selection (--pipelines, --nodes, --tags, ...) this is Kedro's own run: those nodes run, and
 read the current committed versions of their inputs.
@@ -131,14 +131,16 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     project = _project()
     if fork and options["downstream"] != "fork":
         raise click.UsageError("--as names a fork: add --downstream fork")
-    if "experiment" in params:
-        raise click.UsageError("name the experiment with --experiment")
+    named = params.pop("experiment", None)
+    if named is not None and options["experiment"] not in (None, str(named)):
+        raise click.UsageError("--experiment and --params name different experiments")
     with _UserErrors():
         from agent_r1.reporting import rerun_lines
         from agent_r1.rerun import Request, Rerunner
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
-        rerunner = Rerunner(project, options["experiment"], options["env"])
+        experiment = options["experiment"] or (str(named) if named is not None else None)
+        rerunner = Rerunner(project, experiment, options["env"])
         _print(rerun_lines(rerunner.rerun(request)))
 
 
@@ -256,7 +258,7 @@ def _history(project: Path, experiment: str | None, env: str | None) -> Any:
     Raises:
         LineageError: the experiment never ran.
     """
-    from agent_r1.hooks import history_of
+    from agent_r1.experiment import history_of
     from agent_r1.kedro_session import Session
     from agent_r1.lineage import LineageError
     from agent_r1.parameters import nearest

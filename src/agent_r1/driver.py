@@ -22,7 +22,7 @@ from typing import Any
 
 from agent_r1 import parameter_groups, progress
 from agent_r1.datasets import HistoryDataset
-from agent_r1.hooks import history_of, resolved_parameters
+from agent_r1.experiment import history_of, resolved_parameters
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import leftovers
 from agent_r1.lineage.attempt import attempt

@@ -6,7 +6,6 @@ They are hooks, and not part of the driver, so that `kedro run --pipelines …`,
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,14 @@ from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
 from agent_r1 import console, parameter_groups, progress
-from agent_r1.datasets import HistoryDataset
-from agent_r1.lineage import Manifest, ManifestStore, attempt, lock
+from agent_r1.experiment import history_of, resolved_parameters
+from agent_r1.lineage import ManifestStore, attempt, lock
 from agent_r1.lineage.branches import start
 from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
-from agent_r1.parameter_groups import Resolved, read_parameters
-from agent_r1.parameters import ParameterError
+from agent_r1.parameter_groups import Resolved
 from agent_r1.pipeline_registry import producer_command
-from agent_r1.run_metrics import Point, points
+from agent_r1.run_record import RunRecord
 from agent_r1.tracking import Status, Tracker, is_child
 
 SHOWN = {
@@ -38,30 +36,6 @@ SHOWN = {
     "ood/exact_match": "ood",
 }
 """Metrics on a stage's line of the progress display, and how they are called there."""
-
-
-def resolved_parameters(catalog: CatalogProtocol) -> Resolved:
-    """The validated parameters of a run.
-
-    Raises:
-        ParameterError: see `read_parameters`; or the experiment's name is not that of the paths.
-    """
-    resolved = read_parameters(catalog.load("parameters"))
-    in_path = history_of(catalog).filepath.parent.name
-    if in_path != resolved.experiment.experiment:
-        raise ParameterError(
-            f"parameter 'experiment' is '{resolved.experiment.experiment}', but the catalog's "
-            f"paths say '{in_path}': set it in globals.yml or by --params experiment=NAME"
-        )
-    return resolved
-
-
-def history_of(catalog: CatalogProtocol) -> HistoryDataset:
-    """The catalog's entry that knows where the manifests are."""
-    dataset = catalog.get("history")
-    if not isinstance(dataset, HistoryDataset):
-        raise ParameterError("the catalog has no entry 'history' of type HistoryDataset")
-    return dataset
 
 
 class ValidationHooks:
@@ -175,38 +149,6 @@ class LineageHooks:
 
 def _nothing() -> None:
     """There is no lock to give back."""
-
-
-class RunRecord:
-    """What one Kedro run produced so far, for whoever tells about it."""
-
-    def __init__(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
-        self.version: str = run_params["run_id"]
-        self.project = Path(run_params["project_path"])
-        namespaces = {node.namespace for node in pipeline.nodes}
-        names = run_params["pipeline_names"] or ["__default__"]
-        alone = namespaces.pop() if len(namespaces) == 1 else None
-        self.stage: str = alone or ",".join(names)
-        self.nodes = [node.name for node in pipeline.nodes]
-        self.points: list[Point] = []
-        self.written: list[str] = []
-        self._started = time.monotonic()
-
-    def saved(self, dataset: str, data: Any) -> None:
-        """An output was saved."""
-        self.written.append(dataset)
-        self.points += points(dataset, data)
-
-    def manifests(self, store: ManifestStore) -> list[tuple[str, Manifest]]:
-        """Those of its nodes that are committed, with their paths below the store's root."""
-        paths = [path for name in self.nodes for path in store.paths(name)]
-        own = [path for path in paths if path.stem == self.version]
-        return [(path.relative_to(store.root).as_posix(), store.read(path)) for path in own]
-
-    @property
-    def seconds(self) -> float:
-        """Since the run began."""
-        return time.monotonic() - self._started
 
 
 class TrackingHooks:

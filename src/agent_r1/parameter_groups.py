@@ -44,7 +44,7 @@ class ExperimentParameters(Parameters):
     """Name; part of every path, so letters, digits, ``_`` and ``-``."""
     seed: int = Field(default=0, ge=0)
     """Every random draw is derived from it."""
-    iterations: int = Field(default=20, ge=0)
+    iterations: int = Field(default=18, ge=0)
     """Iterations of RL. 0 ends after SFT."""
 
     @field_validator("experiment", mode="before")

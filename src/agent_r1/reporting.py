@@ -27,7 +27,7 @@ def rerun_lines(rerun: Rerun) -> list[str]:
     lines = [f"{rerun.node} ran again in experiment '{rerun.experiment}': version {rerun.version}"]
     if rerun.changes:
         lines += ["with other parameters:", describe(rerun.changes)]
-    for output in rerun.outputs:
+    for output in rerun.comparison.outputs:
         after = output.after[:_SHOWN]
         if output.volatile:
             lines.append(f"  {output.dataset}: wall-clock times")
@@ -44,8 +44,9 @@ def _verdict(rerun: Rerun) -> str:
         return "The same bytes as before."
     if rerun.changes:
         return f"Another result than version {rerun.replaces}, which can still be read."
-    if rerun.surroundings:
-        return f"Other bytes with the same parameters and inputs:\n{describe(rerun.surroundings)}"
+    surroundings = rerun.comparison.surroundings
+    if surroundings:
+        return f"Other bytes with the same parameters and inputs:\n{describe(surroundings)}"
     return "Other bytes, although nothing changed: the stage is not deterministic here."
 
 

@@ -23,31 +23,19 @@ from kedro.pipeline.node import Node
 from agent_r1 import progress
 from agent_r1.datasets import HistoryDataset
 from agent_r1.driver import FIRST_STAGES, Driver, Outcome
+from agent_r1.experiment import history_of, resolved_parameters
 from agent_r1.hashing import content_sha256
-from agent_r1.hooks import history_of, resolved_parameters
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
+from agent_r1.lineage.comparison import Comparison, compare
 from agent_r1.lineage.lock import locked
-from agent_r1.lineage.recorder import VOLATILE
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
 
 Downstream = Literal["keep", "cascade", "fork"]
-
-
-@dataclass(frozen=True, slots=True)
-class Output:
-    """One result of the stage, then and now."""
-
-    dataset: str
-    before: str
-    """sha256."""
-    after: str
-    volatile: bool
-    """A table of wall-clock times, which always differ."""
 
 
 @dataclass
@@ -61,11 +49,10 @@ class Rerun:
     """Of the new result."""
     replaces: str
     """The version that it was made beside, or instead of."""
-    outputs: list[Output]
+    comparison: Comparison
+    """Of the new result with that version."""
     changes: dict[str, tuple[Any, Any]]
     """Parameters that were others before."""
-    surroundings: dict[str, tuple[Any, Any]]
-    """Code, libraries and device, where they are others than before."""
     downstream: list[str] = field(default_factory=list)
     """Node runs that depend on the old result and were kept."""
     outcome: Outcome | None = None
@@ -74,7 +61,7 @@ class Rerun:
     @property
     def same_bytes(self) -> bool:
         """Whether nothing but wall-clock times differs."""
-        return all(output.before == output.after for output in self.outputs if not output.volatile)
+        return self.comparison.same_bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,23 +202,8 @@ class Rerunner:
     ) -> Rerun:
         path = next(path for path in store.paths(before.node) if path.stem == version)
         after = store.read(path)
-        outputs = [
-            Output(
-                record.dataset,
-                old.sha256 if (old := before.output(record.dataset)) else "",
-                record.sha256,
-                record.dataset.rpartition(".")[2] in VOLATILE,
-            )
-            for record in after.outputs
-        ]
         return Rerun(
-            after.experiment,
-            after.node,
-            version,
-            before.version,
-            outputs,
-            changes,
-            _surroundings(before, after),
+            after.experiment, after.node, version, before.version, compare(before, after), changes
         )
 
     def _stages(self, session: Session) -> list[Pipeline]:
@@ -324,13 +296,3 @@ def _check_changes(changes: Mapping[str, Any], overrides: Mapping[str, Any]) -> 
             f"conf/ has parameters that the experiment was not run with: {', '.join(strange)}. "
             "Take them out, or give their recorded values by --params"
         )
-
-
-def _surroundings(before: Manifest, after: Manifest) -> dict[str, tuple[Any, Any]]:
-    """What beside inputs and parameters can change a result."""
-
-    def all_of(manifest: Manifest) -> dict[str, Any]:
-        own = {"code": manifest.code["source_sha256"][:12], "device": manifest.device}
-        return own | dict(manifest.libraries)
-
-    return differences(all_of(before), all_of(after))

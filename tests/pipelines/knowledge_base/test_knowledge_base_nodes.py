@@ -89,7 +89,7 @@ def test_an_absent_source_says_how_to_install_it(monkeypatch):
         raise ModuleNotFoundError(name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'agent-r1\[knowledge-base\]'"):
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[knowledge-base\]'"):
         build_countries()
 
 

@@ -33,7 +33,7 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_base_policy_is_imported_into_the_staging_area(base: Path) -> None:
     imported = import_policy({"path": str(base)})
-    assert imported.parent == Path("data/.staging")
+    assert imported.parents[1] == Path("data/.staging")
     assert folder_sha256(imported) == folder_sha256(base)
 
 

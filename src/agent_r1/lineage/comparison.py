@@ -1,0 +1,60 @@
+"""Two runs of the same node: whether they gave the same, and what else was different."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from agent_r1.lineage.branches import differences
+from agent_r1.lineage.manifest import Manifest
+from agent_r1.lineage.recorder import VOLATILE
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One result of the stage, then and now."""
+
+    dataset: str
+    before: str
+    """sha256."""
+    after: str
+    volatile: bool
+    """A table of wall-clock times, which always differ."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two runs of a node have in common."""
+
+    outputs: tuple[Output, ...]
+    surroundings: dict[str, tuple[Any, Any]]
+    """Code, libraries and device, where they are others than before."""
+
+    @property
+    def same_bytes(self) -> bool:
+        """Whether nothing but wall-clock times differs."""
+        return all(output.before == output.after for output in self.outputs if not output.volatile)
+
+
+def compare(before: Manifest, after: Manifest) -> Comparison:
+    """Compare a run of a node with one before it."""
+    outputs = tuple(
+        Output(
+            record.dataset,
+            old.sha256 if (old := before.output(record.dataset)) else "",
+            record.sha256,
+            record.dataset.rpartition(".")[2] in VOLATILE,
+        )
+        for record in after.outputs
+    )
+    return Comparison(outputs, _surroundings(before, after))
+
+
+def _surroundings(before: Manifest, after: Manifest) -> dict[str, tuple[Any, Any]]:
+    """What beside inputs and parameters can change a result."""
+
+    def all_of(manifest: Manifest) -> dict[str, Any]:
+        own = {"code": manifest.code["source_sha256"][:12], "device": manifest.device}
+        return own | dict(manifest.libraries)
+
+    return differences(all_of(before), all_of(after))

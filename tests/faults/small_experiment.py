@@ -166,7 +166,7 @@ def make_project(folder: Path) -> Path:
     shutil.copy(REPOSITORY / "conf/logging.yml", folder / "conf")
     (folder / "conf/faults").mkdir()
     (folder / "conf/faults/parameters.yml").write_text(PARAMETERS, encoding="utf-8")
-    (folder / "src").symlink_to(REPOSITORY / "src")
+    (folder / "src").mkdir()  # Kedro wants one; the package comes from PYTHONPATH
     (folder / "data").mkdir()
     (folder / "data/01_raw").symlink_to(REPOSITORY / "data/01_raw")
     return folder
@@ -185,6 +185,7 @@ def environment() -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
         "GOMP_SPINCOUNT": "0",
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # a thread from the import on
         "TOKENIZERS_PARALLELISM": "false",
     }
 

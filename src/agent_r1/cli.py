@@ -7,6 +7,7 @@ that ran, or run a part of it again.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -28,6 +29,9 @@ read the current committed versions of their inputs.
 
 _WHOLE = frozenset({"env", "conf_source", "params", "config", "allow_changes"})
 """Options that do not select a part of the experiment."""
+
+_REFUSALS = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
+"""No room, no more room for this user, a file too large, a disk that is only read."""
 
 _KEDROS = {option.name: option for option in kedro_run.params}
 
@@ -298,5 +302,14 @@ class _UserErrors:
         known = (
             LineageError, LockedError, MissingConfigException, MissingExtraError, ParameterError,
         )  # fmt: skip
-        if isinstance(error, known):
+        if isinstance(error, known) or _disk_refuses(error):
             raise click.ClickException(str(error)) from error
+
+
+def _disk_refuses(error: BaseException | None) -> bool:
+    """Whether the disk takes no more; Kedro wraps what a dataset raises."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _REFUSALS:
+            return True
+        error = error.__cause__
+    return False

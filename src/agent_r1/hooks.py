@@ -32,6 +32,9 @@ from agent_r1.tracking import Status, Tracker, is_child
 
 logger = logging.getLogger(__name__)
 
+_LONGEST_REASON = 200
+"""Characters; a database appends its statement and all values."""
+
 SHOWN = {
     "reward/mean": "reward",
     "reward/correct": "correct",
@@ -270,7 +273,7 @@ class TrackingHooks:
             if self._tracker is not None:
                 self._tracker.close(status if attempt.current().advances else None)
         except Exception as failure:
-            reason = str(failure).strip().splitlines()[0]
+            reason = " ".join(str(failure).split())[:_LONGEST_REASON]
             logger.warning("MLflow was not told that the run failed: %s", reason)
 
     def _end(self, status: Status) -> None:

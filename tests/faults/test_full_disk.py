@@ -9,7 +9,9 @@ and its marker, JSON, figure, page, manifest):
 2. They are all that it says: no traceback.
 3. No manifest names an output that is not as it says.
 4. With room again, the experiment ends with the bytes of the undisturbed one.
-5. A report that cannot be written leaves the last one, which its manifest still names.
+5. A report that cannot be written leaves the last one, which its manifest still names; at least
+   the next run makes it again.
+6. Nothing is left behind: no staged checkpoint, no uncommitted version, no temporary file.
 """
 
 from __future__ import annotations
@@ -89,11 +91,26 @@ def test_with_room_again_it_ends_as_the_undisturbed_one(
 def test_a_report_that_cannot_be_written_leaves_the_last_one(
     experiments: SmallExperiments, full: dict[str, Ended], output: str
 ):
-    fault = str(Fault("full", "writing", output))
-    again = experiments.run("full", fault, selection=["--pipelines", "report"])
+    _fail_to_report_again(experiments, output)
+    assert experiments.wrongly_committed("full") == []
+
+
+def test_a_report_that_was_torn_is_made_again(
+    experiments: SmallExperiments, full: dict[str, Ended]
+):
+    _fail_to_report_again(experiments, "report_html")
+    assert experiments.run("full").returncode == 0
+    assert experiments.wrongly_committed("full") == []
+
+
+def _fail_to_report_again(experiments: SmallExperiments, output: str) -> None:
+    """A whole report, and then another one that fails at this output."""
+    alone, fault = ["--pipelines", "report"], str(Fault("full", "writing", output))
+    assert experiments.run("full", selection=alone).returncode == 0
+    assert experiments.wrongly_committed("full") == []
+    again = experiments.run("full", fault, selection=alone)
     assert again.struck == fault, again.output
     assert again.returncode == 1
-    assert experiments.wrongly_committed("full") == []
 
 
 def test_nothing_is_left_behind(experiments: SmallExperiments, full: dict[str, Ended]):

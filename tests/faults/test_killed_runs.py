@@ -27,6 +27,9 @@ _CHECKPOINTS = ("policy", "critic", "trainer_state")
 def _kills() -> list[str]:
     kills = []
     for node, outputs in NODES.items():
+        if node.startswith("iter_00001."):  # the second iteration has the same nodes, and more
+            kills.append(f"kill:saved:{node}")
+            continue
         kills.append(f"kill:before:{node}")
         kills += [f"kill:staged:{o}" for o in outputs if o.rpartition(".")[2] in _CHECKPOINTS]
         kills += [f"kill:writing:{output}" for output in outputs]

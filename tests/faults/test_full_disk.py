@@ -33,11 +33,11 @@ NAMED: dict[str, tuple[str, ...]] = {
     "full:before:base.import_policy": ("base_policy", "base.policy"),
     "full:writing:base.policy:0": ("base.policy", "base/policy"),
     # Checkpoints that are written: the model's configuration, and its weights.
-    "full:before:iter_00000.train_sft": (".staging/policy", "iter_00000.policy"),
+    "full:before:iter_00000.train_sft": ("/policy-", "iter_00000.policy"),
     # JSON of three bytes.
     "full:writing:iter_00000.controllers:0": ("controllers",),
     "full:manifest:iter_00001.generate_rollouts": ("manifests/iter_00001/generate_rollouts",),
-    "full:before:iter_00001.update_policy:65536": (".staging/policy", "iter_00001.policy"),
+    "full:before:iter_00001.update_policy:65536": ("/policy-", "iter_00001.policy"),
     # Figure, page, JSON that each run replaces.
     "full:writing:learning_curves_figure": ("learning_curves",),
     "full:writing:report_html": ("report_html", "report.html"),

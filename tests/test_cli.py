@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from types import SimpleNamespace
 
 import pytest
@@ -64,6 +65,18 @@ def test_bad_input_is_one_message_and_exit_code_1(kedro, arguments, message):
     assert message in failed.text
     assert "Traceback" not in failed.text
     assert failed.calls == []
+
+
+def test_a_full_disk_is_one_message_and_exit_code_1(kedro, monkeypatch):
+    def write(table, where, **_):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file")
+
+    monkeypatch.setattr("pyarrow.parquet.write_table", write)
+    failed = kedro("run", "--params", "experiment=x")
+    assert failed.code == 1
+    last = failed.text.splitlines()[-1]
+    assert "No space left on device" in last
+    assert "03_primary/x/" in last
 
 
 def test_help_says_both():

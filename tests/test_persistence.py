@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import json
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors import SafetensorError
 
-from agent_r1.persistence import atomic_path, strict_json, write_json
+from agent_r1.persistence import atomic_path, named_in_errors, strict_json, write_json
 
 
 def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
@@ -25,6 +27,27 @@ def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
         fail_midway()
     assert target.read_text() == "old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_error_of_the_disk_names_the_file(tmp_path):
+    target = tmp_path / "table"
+    with pytest.raises(OSError, match="No space left on device") as caught, atomic_path(target):
+        raise OSError(errno.ENOSPC, "whatever a library says")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(target))
+
+
+def test_safetensors_says_it_in_another_way(tmp_path):
+    said = "Error while serializing: I/O error: No space left on device (os error 28)"
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        _raise_below(tmp_path, SafetensorError(said))
+    assert caught.value.filename == str(tmp_path)
+    with pytest.raises(SafetensorError, match="invalid"):
+        _raise_below(tmp_path, SafetensorError("invalid header"))
+
+
+def _raise_below(path, error: Exception) -> None:
+    with named_in_errors(path):
+        raise error
 
 
 def test_success_replaces_the_file(tmp_path):

@@ -17,6 +17,8 @@ import click
 from kedro.framework.cli.project import run as kedro_run
 from kedro.framework.startup import ProjectMetadata
 
+from agent_r1.user_errors import UserErrors
+
 _HELP = """Run the whole experiment: prepare, SFT, iterations, evaluation, report.
 
 An interrupted experiment is finished where it stopped; a finished one is left alone. Name it and
@@ -42,7 +44,7 @@ def cli() -> None:
 
 def _run(*, allow_changes: bool, **options: Any) -> None:
     project = _project()
-    with _UserErrors():
+    with UserErrors():
         if any(value for name, value in options.items() if name not in _WHOLE):
             if allow_changes:
                 raise click.UsageError("--allow-changes is for the whole experiment")
@@ -134,7 +136,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     named = params.pop("experiment", None)
     if named is not None and options["experiment"] not in (None, str(named)):
         raise click.UsageError("--experiment and --params name different experiments")
-    with _UserErrors():
+    with UserErrors():
         from agent_r1.reporting import rerun_lines
         from agent_r1.rerun import Request, Rerunner
 
@@ -170,7 +172,7 @@ def lineage(
     beginning of a sha256, such as a policy_version in a table.
     """
     project = _project()
-    with _UserErrors():
+    with UserErrors():
         from agent_r1.reporting import lineage_tree, wanted
 
         history = _history(project, experiment, env)
@@ -186,7 +188,7 @@ def verify(experiment: str | None, env: str | None) -> None:
     Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
     """
     project = _project()
-    with _UserErrors():
+    with UserErrors():
         from agent_r1.lineage.verify import verify as check
         from agent_r1.progress import bar
         from agent_r1.reporting import verification_lines
@@ -221,7 +223,7 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     Exit code 1, and a line for each difference, if anything else happens than is recorded.
     """
     project = _project()
-    with _UserErrors():
+    with UserErrors():
         from agent_r1.pipelines.namespaces import full_iteration
         from agent_r1.progress import bar
         from agent_r1.replay import replay as play
@@ -281,24 +283,3 @@ def _print(lines: list[Any]) -> None:
     console = Console(highlight=False)
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
-
-
-class _UserErrors:
-    """Errors that the user can mend become one message: it is all that they need."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        from kedro.config import MissingConfigException
-
-        from agent_r1.lineage import LineageError
-        from agent_r1.lineage.lock import LockedError
-        from agent_r1.parameters import ParameterError
-        from agent_r1.pipelines.extras import MissingExtraError
-
-        known = (
-            LineageError, LockedError, MissingConfigException, MissingExtraError, ParameterError,
-        )  # fmt: skip
-        if isinstance(error, known):
-            raise click.ClickException(str(error)) from error

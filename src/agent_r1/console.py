@@ -29,8 +29,14 @@ def quieten() -> None:
         os.environ[_MLFLOW_LEVEL] = "WARNING"
         logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("bm25s").addFilter(_at_least_a_warning)
+    logging.getLogger("mlflow.store.db.utils").addFilter(_no_traceback)
     logging.getLogger("DeepSpeed").addFilter(_not_about_the_cpu)
     logging.getLogger("kedro_viz.integrations.kedro.run_hooks").addFilter(_not_about_partial_runs)
+
+
+def _no_traceback(record: logging.LogRecord) -> bool:
+    """What is logged with one, in hundreds of lines, is raised too."""
+    return record.exc_info is None
 
 
 def _at_least_a_warning(record: logging.LogRecord) -> bool:

@@ -6,6 +6,7 @@ They are hooks, and not part of the driver, so that `kedro run --pipelines …`,
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,11 @@ from agent_r1.parameter_groups import Resolved
 from agent_r1.pipeline_registry import producer_command
 from agent_r1.run_record import RunRecord
 from agent_r1.tracking import Status, Tracker, is_child
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_REASON = 200
+"""Characters; a database appends its statement and all values."""
 
 SHOWN = {
     "reward/mean": "reward",
@@ -202,11 +208,15 @@ class TrackingHooks:
 
     @hook_impl
     def on_pipeline_error(self, error: BaseException) -> None:
-        """The run failed, or the user gave up."""
+        """The run failed, or the user gave up. MLflow may fail too, and must not hide it."""
         status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
-        self._end(status)
-        if self._tracker is not None:
-            self._tracker.close(status if attempt.current().advances else None)
+        try:
+            self._end(status)
+            if self._tracker is not None:
+                self._tracker.close(status if attempt.current().advances else None)
+        except Exception as failure:
+            reason = " ".join(str(failure).split())[:_LONGEST_REASON]
+            logger.warning("MLflow was not told that the run failed: %s", reason)
 
     def _end(self, status: Status) -> None:
         run, tracker, store = self._run, self._tracker, self._store

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from safetensors import SafetensorError
 
 PART = ".part"
 """Suffix of files that are being written; a crash leaves them."""
@@ -24,20 +26,47 @@ def atomic_path(target: Path) -> Iterator[Path]:
     The content is flushed to the disk before the rename, and the rename after it, so a crash
     leaves the old file, the new file, or no file: never half of one. After an error nothing is
     left behind.
+
+    Raises:
+        OSError: the content cannot be written; ``target`` is named, and why not.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".", suffix=PART, dir=target.parent)
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        os.chmod(temporary, 0o666 & ~_UMASK)  # mkstemp makes files that only the owner may read
-        flush(temporary)
-        os.replace(temporary, target)
+        with named_in_errors(target):
+            yield temporary
+            os.chmod(temporary, 0o666 & ~_UMASK)  # mkstemp makes files that only the owner may read
+            flush(temporary)
+            os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
     flush(target.parent)
+
+
+@contextmanager
+def named_in_errors(path: Path) -> Iterator[None]:
+    """Errors of the block say what was being written: that the disk is full does not say where.
+
+    Raises:
+        OSError: the block could not write (also where safetensors says so); it names ``path``.
+    """
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        number = _errno(error)
+        if number is None:
+            raise
+        raise OSError(number, f"cannot write: {os.strerror(number)}", str(path)) from error
+
+
+def _errno(error: Exception) -> int | None:
+    if isinstance(error, OSError):
+        return error.errno
+    found = re.search(r"\(os error (\d+)\)", str(error))  # what is written in Rust says it so
+    return int(found[1]) if found else None
 
 
 def flush(path: Path) -> None:

@@ -17,6 +17,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from agent_r1.parameters import Parameters
+from agent_r1.persistence import named_in_errors
 
 _EMPTY, _STATE, _MOMENTS = "empty.json", "trainer_state.json", "optimizer.safetensors"
 _KEYS = ("exp_avg", "exp_avg_sq")
@@ -96,14 +97,19 @@ def is_empty(folder: Path) -> bool:
 def save_state(
     model: nn.Module, optimizer: torch.optim.Optimizer, steps: int, folder: Path
 ) -> Path:
-    """Write the optimizer's moments and step count; equal states give equal bytes."""
+    """Write the optimizer's moments and step count; equal states give equal bytes.
+
+    Raises:
+        OSError: the folder cannot be written; it is named.
+    """
     moments = {}
     for name, parameter in model.named_parameters():
         state = optimizer.state.get(parameter)
         for key in _KEYS if state else ():
             moments[f"{key}/{name}"] = state[key].detach().cpu().contiguous()
-    save_file(moments, folder / _MOMENTS)
-    (folder / _STATE).write_text(json.dumps({"steps": steps}, sort_keys=True) + "\n")
+    with named_in_errors(folder):
+        save_file(moments, folder / _MOMENTS)
+        (folder / _STATE).write_text(json.dumps({"steps": steps}, sort_keys=True) + "\n")
     return folder
 
 

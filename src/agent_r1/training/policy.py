@@ -10,6 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from agent_r1.parameters import Parameters
+from agent_r1.persistence import named_in_errors
 
 _PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
 _TOKENIZER_FILES = {
@@ -96,13 +97,18 @@ def load_policy(path: Path, dtype: torch.dtype = torch.float32) -> PreTrainedMod
 
 def save_policy(model: PreTrainedModel, tokenizer_folder: Path, folder: Path) -> Path:
     """Write the model and a copy of the tokenizer's files into ``folder``; equal weights give
-    equal bytes."""
+    equal bytes.
+
+    Raises:
+        OSError: the folder cannot be written; it is named.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    model.save_pretrained(folder)
-    for name in sorted(_TOKENIZER_FILES):
-        source = Path(tokenizer_folder) / name
-        if source.is_file():
-            shutil.copyfile(source, folder / name)
+    with named_in_errors(folder):
+        model.save_pretrained(folder)
+        for name in sorted(_TOKENIZER_FILES):
+            source = Path(tokenizer_folder) / name
+            if source.is_file():
+                shutil.copyfile(source, folder / name)
     return folder
 
 

@@ -117,6 +117,18 @@ def test_a_report_that_missed_the_last_iterations_is_made_again(project):
     assert run(project, iterations=2).ran == ["build_report"]
 
 
+@pytest.mark.parametrize("name", ["report.html", "learning_curves.png", "summary.json"])
+def test_a_torn_report_is_made_again(project, name):
+    run(project, iterations=1)
+    path = project.path / "data/08_reporting/x" / name
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert run(project, iterations=1).ran == ["build_report"]
+    assert path.read_bytes() == whole
+    path.unlink()
+    assert run(project, iterations=1).ran == ["build_report"]
+
+
 def test_what_depends_on_a_node_that_runs_again_runs_again_as_far_as_bytes_change(project):
     run(project, iterations=2)
     for path in (project.path / "data/08_reporting/x/manifests/iter_00001").glob("score_rewards/*"):

@@ -10,7 +10,6 @@ from mlflow.tracking import MlflowClient
 from agent_r1 import settings
 from agent_r1.driver import run_experiment
 from agent_r1.hooks import TrackingHooks
-from agent_r1.kedro_session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.rerun import Request, Rerunner
 from agent_r1.tracking import absolute_uri, flatten
@@ -104,18 +103,34 @@ def test_a_failed_attempt_is_marked_and_the_next_is_another_child(tracked):
     assert len(runs["x"]) == 1  # the resumed experiment continues its parent
 
 
-def test_a_child_that_a_killed_process_left_open_is_closed(tracked):
+@pytest.mark.parametrize("complete", [True, False])
+def test_an_attempt_that_was_killed_is_told_of_by_the_next_process(tracked, complete):
+    """What it committed is on the curve once; it is KILLED unless it was all that it was to do."""
     run_experiment(tracked.path, tracked.params)
-    (child,) = tracked.runs()["iter_00002"]
-    (parent,) = tracked.runs()["x"]
+    (child,), (parent,) = tracked.runs()["iter_00002"], tracked.runs()["x"]
     for run in (child, parent):
         tracked.client.update_run(run.info.run_id, status="RUNNING")
+    if not complete:
+        store = ManifestStore(tracked.path / "data/08_reporting/x/manifests")
+        store.current("iter_00002.update_policy").unlink()
     tracked.new_process()
-    Session(tracked.path, tracked.params).run("iter_00002", ["iter_00002.score_rewards"])
-    statuses = [run.info.status for run in tracked.runs()["iter_00002"]]
-    assert sorted(statuses) == ["FINISHED", "KILLED"]
-    assert tracked.runs()["x"][0].info.status == "KILLED"  # whole it is not yet
     run_experiment(tracked.path, tracked.params | {"iterations": 3})
+    statuses = [run.info.status for run in tracked.runs()["iter_00002"]]
+    assert statuses[0] == ("FINISHED" if complete else "KILLED")
+    assert statuses[1:] == ([] if complete else ["FINISHED"])  # what was still to be done
+    assert tracked.runs()["x"][0].info.status == "FINISHED"
+    curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
+    assert [point.step for point in curve] == [1, 2, 3]
+
+
+def test_a_kill_after_the_last_result_is_settled_by_a_run_with_nothing_to_do(tracked):
+    run_experiment(tracked.path, tracked.params)
+    (parent,) = tracked.runs()["x"]
+    tracked.client.update_run(parent.info.run_id, status="RUNNING")
+    state = tracked.path / "data/08_reporting/x/mlflow.json"
+    state.write_text(json.dumps(json.loads(state.read_text()) | {"open": True}))
+    tracked.new_process()
+    assert run_experiment(tracked.path, tracked.params).ran == []
     assert tracked.runs()["x"][0].info.status == "FINISHED"
 
 
@@ -180,7 +195,7 @@ def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
 def test_a_deleted_database_gets_a_new_parent(tracked):
     run_experiment(tracked.path, tracked.params)
     state = tracked.path / "data/08_reporting/x/mlflow.json"
-    state.write_text(json.dumps({"parent": "0" * 32}))
+    state.write_text(json.dumps({"parent": "0" * 32, "open": False}))
     tracked.new_process()
     run_experiment(tracked.path, tracked.params | {"iterations": 3})
     assert len(tracked.runs()["x"]) == 2

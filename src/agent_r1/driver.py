@@ -23,8 +23,9 @@ from typing import Any
 from agent_r1 import parameter_groups, progress
 from agent_r1.datasets import HistoryDataset
 from agent_r1.experiment import history_of, resolved_parameters
+from agent_r1.hashing import content_sha256
 from agent_r1.kedro_session import Session
-from agent_r1.lineage import leftovers
+from agent_r1.lineage import OutputRecord, leftovers
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, continued
 from agent_r1.lineage.lock import locked
@@ -32,6 +33,7 @@ from agent_r1.lineage.retention import Retention, RetentionParameters
 from agent_r1.lineage.staleness import Staleness
 from agent_r1.parameter_groups import Resolved
 from agent_r1.pipelines.namespaces import iteration_name
+from agent_r1.tracking import Tracker
 
 FIRST_STAGES = ("prepare_tasks", "base", "demonstrations", "iter_00000")
 
@@ -127,6 +129,8 @@ class Driver:
                 self._prune()
             if not self._report_is_current():
                 self._run("report", ["build_report"])
+            elif not self._outcome.ran:
+                self._settle_tracking()
         return self._outcome
 
     def stages(self) -> Iterator[Stage]:
@@ -156,6 +160,12 @@ class Driver:
                 f"removed {len(found)} leftovers of an interrupted run ({freed / 1e6:.1f} MB)"
             )
 
+    def _settle_tracking(self) -> None:
+        settings, scalars = self._parameters.groups["mlflow"], self._parameters.experiment
+        if settings["enabled"]:
+            folder, uri = self._history.filepath.parent, settings["tracking_uri"]
+            Tracker(self._session.project, folder, scalars.experiment, uri).settle()
+
     def _left_out(self, index: int, *, last: bool) -> frozenset[str]:
         if last:
             return frozenset()
@@ -164,14 +174,21 @@ class Driver:
         return frozenset({"evaluate_policy"} if validated else _EVALUATIONS)
 
     def _report_is_current(self) -> bool:
-        """Whether the last report read exactly what is committed now."""
+        """Whether the last report read exactly what is committed now, and is whole.
+
+        Its files have no versions: a crash may have left some of another report.
+        """
         report = self._store.newest("build_report")
-        if report is None:
+        if report is None or not all(self._is_whole(record) for record in report.outputs):
             return False
         read = {(record.dataset, record.version) for record in report.inputs}
         now = {(found.record.dataset, found.version) for found in self._history.committed()}
         inputs = (self._store.committed(name) for name in ("tasks", "demonstrations"))
         return read == now | {(i.record.dataset, i.version) for i in inputs if i is not None}
+
+    def _is_whole(self, record: OutputRecord) -> bool:
+        path = self._session.project / record.path
+        return path.is_file() and content_sha256(path) == record.sha256
 
     def _should_stop(self, iteration: str) -> bool:
         """Stop conditions read committed tables, so a resumed experiment stops where it did."""

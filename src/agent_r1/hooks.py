@@ -180,7 +180,9 @@ class TrackingHooks:
             branch = attempt.current().branch
             forked = {"forked_from": branch.experiment} if branch and branch.experiment else {}
             self._tracker.open(parameters.groups["mlflow"]["experiment_name"], everything, forked)
-            self._tracker.start_child(self._run.stage, self._run.version, everything)
+            self._tracker.start_child(
+                self._run.stage, self._run.version, self._run.nodes, everything
+            )
 
     @hook_impl
     def after_dataset_saved(self, dataset_name: str, data: Any) -> None:
@@ -221,8 +223,7 @@ class TrackingHooks:
     def _end(self, status: Status) -> None:
         run, tracker, store = self._run, self._tracker, self._store
         if run is not None and tracker is not None and store is not None:
-            versions = dict.fromkeys(run.written, run.version)
-            tracker.end_child(run.stage, run.points, versions, run.manifests(store), status)
+            tracker.end_child(run.stage, run.produced(store), status)
 
     def _tracker_of(self, parameters: Resolved, catalog: CatalogProtocol) -> Tracker | None:
         settings = parameters.groups["mlflow"]

@@ -23,6 +23,11 @@ EVALUATED = ("exact_match", "greedy_exact_match", "f1", "mean_steps", "mean_retu
 """Columns of an evaluation that become metrics, per split."""
 
 
+def has_points(dataset: str) -> bool:
+    """Whether the dataset is one that metrics are read from."""
+    return dataset.rpartition(".")[2] in _READERS
+
+
 def points(dataset: str, data: object) -> list[Point]:
     """The metrics in one output of a node; none for datasets without any."""
     read = _READERS.get(dataset.rpartition(".")[2])

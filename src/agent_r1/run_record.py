@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 from kedro.pipeline import Pipeline
 
+from agent_r1 import schemas
 from agent_r1.lineage import Manifest, ManifestStore
-from agent_r1.run_metrics import Point, points
+from agent_r1.run_metrics import Point, has_points, points
+
+
+@dataclass(frozen=True, slots=True)
+class Produced:
+    """What the committed node runs of a Kedro run gave; what was not committed is no result."""
+
+    manifests: tuple[tuple[str, Manifest], ...]
+    """With their paths below the store's root."""
+    points: tuple[Point, ...]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Dataset → the version that was written."""
+        return {
+            record.dataset: manifest.version
+            for _, manifest in self.manifests
+            for record in manifest.outputs
+        }
+
+    @property
+    def aside(self) -> bool:
+        """Whether any of it stands beside the experiment."""
+        return any(manifest.aside for _, manifest in self.manifests)
 
 
 class RunRecord:
-    """What one Kedro run produced so far, for whoever tells about it."""
+    """What one Kedro run produced so far."""
 
     def __init__(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
         self.version: str = run_params["run_id"]
@@ -23,22 +50,50 @@ class RunRecord:
         alone = namespaces.pop() if len(namespaces) == 1 else None
         self.stage: str = alone or ",".join(names)
         self.nodes = [node.name for node in pipeline.nodes]
-        self.points: list[Point] = []
         self.written: list[str] = []
+        self._points: dict[str, list[Point]] = {}
         self._started = time.monotonic()
 
     def saved(self, dataset: str, data: Any) -> None:
         """An output was saved."""
         self.written.append(dataset)
-        self.points += points(dataset, data)
+        self._points[dataset] = points(dataset, data)
 
-    def manifests(self, store: ManifestStore) -> list[tuple[str, Manifest]]:
-        """Those of its nodes that are committed, with their paths below the store's root."""
-        paths = [path for name in self.nodes for path in store.paths(name)]
-        own = [path for path in paths if path.stem == self.version]
-        return [(path.relative_to(store.root).as_posix(), store.read(path)) for path in own]
+    @property
+    def points(self) -> list[Point]:
+        """The metrics of everything that was saved."""
+        return [point for found in self._points.values() for point in found]
+
+    def produced(self, store: ManifestStore) -> Produced:
+        """What is committed of it."""
+        manifests = _manifests(store, self.nodes, self.version)
+        committed = (record.dataset for _, each in manifests for record in each.outputs)
+        found = (point for name in committed for point in self._points.get(name, ()))
+        return Produced(manifests, tuple(found))
 
     @property
     def seconds(self) -> float:
         """Since the run began."""
         return time.monotonic() - self._started
+
+
+def produced_by(
+    project: Path, store: ManifestStore, nodes: Iterable[str], version: str
+) -> Produced:
+    """What a run that is over, and can no longer say so, has committed; read from the disk."""
+    manifests = _manifests(store, nodes, version)
+    found: list[Point] = []
+    for _, manifest in manifests:
+        for record in manifest.outputs:
+            path = project / record.path
+            if has_points(record.dataset) and path.is_file():
+                table = schemas.to_frame(pq.read_table(path, partitioning=None))
+                found += points(record.dataset, table)
+    return Produced(manifests, tuple(found))
+
+
+def _manifests(
+    store: ManifestStore, nodes: Iterable[str], version: str
+) -> tuple[tuple[str, Manifest], ...]:
+    own = (path for name in nodes for path in store.paths(name) if path.stem == version)
+    return tuple((path.relative_to(store.root).as_posix(), store.read(path)) for path in own)

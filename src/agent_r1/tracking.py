@@ -6,7 +6,9 @@
    version of every dataset it wrote and the manifest of every node as tags, FAILED if it failed.
    Logging a step twice appends in MLflow, so a second attempt is a second child, which says what
    it ``replaces``. One that was made ``aside`` adds nothing to the parent's curves.
-3. Everything goes through `MlflowClient`: no global "active run" can leak from one run into the
+3. Only what is committed is told. An attempt that was killed before it could tell is told of by
+   the next process, from the tables on the disk.
+4. Everything goes through `MlflowClient`: no global "active run" can leak from one run into the
    next. Metrics are sent once per run, in one batch.
 """
 
@@ -18,10 +20,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent_r1.lineage import Manifest
+from agent_r1.lineage import Manifest, ManifestStore
 from agent_r1.persistence import write_json
 from agent_r1.progress import is_iteration
 from agent_r1.run_metrics import Point
+from agent_r1.run_record import Produced, produced_by
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -42,11 +45,12 @@ class Tracker:
         """
         Args:
             project: root of the project, to which a relative sqlite path is relative.
-            folder: where the id of the parent run is kept.
+            folder: the experiment's, with its manifests; the id of the parent run is kept there.
             experiment: name of the experiment, also of the parent run.
             tracking_uri: see `agent_r1.parameter_groups.MlflowParameters`.
         """
         self._project = project
+        self._store = ManifestStore(folder / "manifests")
         self._state = folder / "mlflow.json"
         self._name = experiment
         self.tracking_uri = absolute_uri(tracking_uri, project)
@@ -80,48 +84,51 @@ class Tracker:
             self._parent = known or self._new_parent(mlflow_experiment, parameters, tags or {})
         return self._parent
 
-    def start_child(self, name: str, version: str, parameters: Mapping[str, Any]) -> str:
-        """Start an attempt at a stage."""
+    def start_child(
+        self, name: str, version: str, nodes: Sequence[str], parameters: Mapping[str, Any]
+    ) -> str:
+        """Start an attempt at a stage: a Kedro run of these nodes, which saves this version."""
         assert self._parent is not None, "open() comes first"
         parent = self.client.get_run(self._parent)
         run = self.client.create_run(
             parent.info.experiment_id,
             run_name=name,
-            tags={"mlflow.parentRunId": self._parent, "stage": name, "kedro.run_id": version},
+            tags={
+                "mlflow.parentRunId": self._parent,
+                "stage": name,
+                "kedro.run_id": version,
+                "nodes": ",".join(nodes),
+            },
         )
         self._child = run.info.run_id
         self._log(self._child, params=flatten(parameters))
         return self._child
 
-    def end_child(
-        self,
-        name: str,
-        points: list[Point],
-        versions: Mapping[str, str],
-        manifests: Sequence[tuple[str, Manifest]],
-        status: Status = "FINISHED",
-    ) -> None:
-        """End the attempt.
+    def end_child(self, name: str, produced: Produced, status: Status = "FINISHED") -> None:
+        """End the attempt at the stage ``name``."""
+        if self._child is not None:
+            self._tell(self.open("", {}), self._child, name, produced)
+            self.client.set_terminated(self._child, status)
+            self._child = None
 
-        Args:
-            name: the stage.
-            points: its metrics.
-            versions: dataset → the version that was written.
-            manifests: of its node runs, with their paths.
-            status: how it ended.
-        """
-        if self._child is None:
+    def _tell(
+        self, parent: str, child: str, name: str, produced: Produced, told: bool = False
+    ) -> None:
+        """What an attempt gave; ``told``: perhaps the parent knows it already."""
+        tags = {f"dataset.{dataset}": version for dataset, version in produced.versions.items()}
+        self._log(child, points=produced.points, tags=tags | manifest_tags(produced.manifests))
+        if produced.aside or not name.startswith("iter_"):
             return
-        tags = {f"dataset.{dataset}": version for dataset, version in versions.items()}
-        tags |= manifest_tags(manifests)
-        self._log(self._child, points=points, tags=tags)
-        aside = any(manifest.aside for _, manifest in manifests)
-        if status == "FINISHED" and not aside and name.startswith("iter_"):
-            index = int(name.removeprefix("iter_"))
-            last = {point.name: point.value for point in points}  # the last step of each
-            self._log(self.open("", {}), points=[Point(k, v, index) for k, v in last.items()])
-        self.client.set_terminated(self._child, status)
-        self._child = None
+        index = int(name.removeprefix("iter_"))
+        last = {point.name: point.value for point in produced.points}  # the last step of each
+        points = [Point(name, value, index) for name, value in last.items()]
+        if told:
+            points = [point for point in points if not self._has(parent, point)]
+        self._log(parent, points=points)
+
+    def _has(self, run: str, point: Point) -> bool:
+        history = self.client.get_metric_history(run, point.name)
+        return any(metric.step == point.step for metric in history)
 
     def log_artifacts(self, paths: list[Path]) -> None:
         """Attach files to the parent run."""
@@ -134,14 +141,24 @@ class Tracker:
         if self._parent is not None:
             self._status = status or self._status
             self.client.set_terminated(self._parent, self._status)
+            self._save_state(is_open=False)
             self._parent = None
+
+    def settle(self) -> None:
+        """The experiment is complete; close what a process that was killed in the end left open.
+
+        Nothing is imported or asked if there is nothing.
+        """
+        if self._read_state().get("open"):
+            self._parent = self._known_parent()
+            self.close("FINISHED")
 
     def _known_parent(self) -> str | None:
         from mlflow.exceptions import MlflowException
 
-        if not self._state.is_file():
+        state = self._read_state()
+        if not state:
             return None
-        state = json.loads(self._state.read_text(encoding="utf-8"))
         try:
             parent = self.client.get_run(state["parent"])
         except MlflowException:  # the database was deleted, or is another one
@@ -152,7 +169,9 @@ class Tracker:
         else:
             self._status = parent.info.status
             self.client.update_run(parent.info.run_id, status="RUNNING")
-        return parent.info.run_id
+        self._parent = parent.info.run_id
+        self._save_state(is_open=True)
+        return self._parent
 
     def _new_parent(
         self, mlflow_experiment: str, parameters: Mapping[str, Any], tags: Mapping[str, str]
@@ -170,24 +189,34 @@ class Tracker:
             self.client.set_terminated(run.info.run_id, "KILLED")
         run = self.client.create_run(experiment_id, run_name=self._name, tags=mine)
         self._parent, self._status = run.info.run_id, "FINISHED"
-        self._save_state()
+        self._save_state(is_open=True)
         self._log(self._parent, params=flatten(parameters), tags=tags)
         return self._parent
 
     def _close_orphans(self, parent: Run) -> None:
-        """End the children that a killed process left open."""
+        """End the children that a killed process left open, and tell what they committed."""
         mine = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'"
         running = f"{mine} and attributes.status = 'RUNNING'"
         for child in self.client.search_runs([parent.info.experiment_id], running):
-            self.client.set_terminated(child.info.run_id, "KILLED")
+            tags = child.data.tags
+            nodes = tags["nodes"].split(",")
+            produced = produced_by(self._project, self._store, nodes, tags["kedro.run_id"])
+            self._tell(parent.info.run_id, child.info.run_id, tags["stage"], produced, told=True)
+            complete = len(produced.manifests) == len(nodes)
+            self.client.set_terminated(child.info.run_id, "FINISHED" if complete else "KILLED")
 
-    def _save_state(self) -> None:
-        write_json(self._state, {"parent": self._parent})
+    def _read_state(self) -> dict[str, Any]:
+        if not self._state.is_file():
+            return {}
+        return json.loads(self._state.read_text(encoding="utf-8"))
+
+    def _save_state(self, *, is_open: bool) -> None:
+        write_json(self._state, {"parent": self._parent, "open": is_open})
 
     def _log(
         self,
         run: str,
-        points: list[Point] = (),  # type: ignore[assignment]
+        points: Sequence[Point] = (),
         params: Mapping[str, str] | None = None,
         tags: Mapping[str, str] | None = None,
     ) -> None:

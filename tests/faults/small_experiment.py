@@ -108,6 +108,10 @@ class SmallExperiments:
         struck = marker.read_text(encoding="utf-8") if marker.exists() else None
         return Ended(done.returncode, done.stdout, struck)
 
+    def command(self, *arguments: str) -> Ended:
+        """``kedro <arguments>``, in a fork."""
+        return self._forked.run(self.project, [*arguments, "--env", "faults"], None)
+
     def store(self, experiment: str) -> ManifestStore:
         """The manifests of the experiment."""
         return ManifestStore(self.project / "data/08_reporting" / experiment / "manifests")
@@ -117,6 +121,7 @@ class SmallExperiments:
         return {
             record.dataset: record.sha256
             for _, manifest in self.store(experiment).all()
+            if not manifest.aside
             for record in manifest.outputs
             if record.dataset.rpartition(".")[2] not in WITH_TIMES
         }

@@ -7,13 +7,16 @@ from agent_r1.datasets.arrow_parquet import ArrowParquetDataset
 from agent_r1.datasets.checkpoint import CheckpointDataset
 from agent_r1.datasets.engine import EngineDataset
 from agent_r1.datasets.history import History, HistoryDataset
+from agent_r1.datasets.report_files import FigureDataset, TextDataset
 from agent_r1.datasets.strict_json import StrictJSONDataset
 
 __all__ = [
     "ArrowParquetDataset",
     "CheckpointDataset",
     "EngineDataset",
+    "FigureDataset",
     "History",
     "HistoryDataset",
     "StrictJSONDataset",
+    "TextDataset",
 ]

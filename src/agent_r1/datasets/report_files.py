@@ -1,0 +1,47 @@
+"""The files of the report, which each run replaces: wholly, or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kedro.io import DatasetError
+from matplotlib.figure import Figure
+
+from agent_r1.datasets.local import LocalDataset
+from agent_r1.persistence import atomic_path
+
+
+class TextDataset(LocalDataset):
+    """A text file in UTF-8. kedro-datasets' own leaves half a file when it fails."""
+
+    def _read(self, path: Path) -> str:
+        return path.read_text(encoding="utf-8")
+
+    def _commit(self, data: str, path: Path) -> None:
+        with atomic_path(path) as temporary:
+            temporary.write_text(data, encoding="utf-8")
+
+
+class FigureDataset(LocalDataset):
+    """A Matplotlib figure as PNG, the same bytes for the same figure; it cannot be loaded."""
+
+    def __init__(self, *, filepath: str, dpi: int = 120, metadata: dict | None = None) -> None:
+        """
+        Args:
+            filepath: see `LocalDataset`.
+            dpi: dots per inch.
+            metadata: ignored.
+        """
+        super().__init__(filepath=filepath, metadata=metadata)
+        self._dpi = dpi
+
+    def _read(self, path: Path) -> NoReturn:
+        raise DatasetError(f"{path} is a picture; a figure cannot be made of it")
+
+    def _commit(self, data: Figure, path: Path) -> None:
+        with atomic_path(path) as temporary:
+            data.savefig(temporary, format="png", dpi=self._dpi)
+
+    def _describe(self) -> dict[str, Any]:
+        return {**super()._describe(), "dpi": self._dpi}

@@ -280,6 +280,18 @@ def test_a_fork_without_changes_ends_with_the_same_bytes(experiment):
     assert experiment.rerun("update_policy", "2", "fork").experiment == "x-fork2"
 
 
+@pytest.mark.parametrize("crash", ["iter_00003/score_rewards", "iter_00004/update_policy"])
+def test_an_interrupted_fork_is_finished_by_a_run(experiment, crash):
+    experiment.rerun("score_rewards", "3", "fork", "undisturbed", reward={"value": 3})
+    experiment.fail_at.add(crash)
+    with pytest.raises(RuntimeError, match="told to fail"):
+        experiment.rerun("score_rewards", "3", "fork", "y", reward={"value": 3})
+    experiment.fail_at.clear()
+    run_experiment(experiment.path, {"experiment": "y", "iterations": 4, "reward": {"value": 3}})
+    assert experiment.hashes("y") == experiment.hashes("undisturbed")
+    assert experiment.findings("y") == []
+
+
 def test_a_forks_stage_that_nothing_later_reads_shares_the_later_iterations(experiment):
     result = experiment.rerun("validate_policy", "2", "fork", "y")
     assert set(result.outcome.ran) == {"iter_00002.validate_policy", "build_report"}

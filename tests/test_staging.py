@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 
 from processes import dead_process
@@ -22,4 +23,7 @@ def test_only_what_a_dead_process_of_this_host_left_is_abandoned(tmp_path):
     for folder in (dead, *others):
         folder.mkdir()
     assert abandoned(tmp_path) == [dead]
+    os.utime(others[0], (0, 0))
+    os.utime(others[1], (0, 0))
+    assert abandoned(tmp_path) == sorted([dead, others[0]])
     assert own.is_dir()

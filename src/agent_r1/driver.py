@@ -125,8 +125,9 @@ class Driver:
             display.experiment(self._outcome.experiment, self._iterations, self._completed())
             self._remove_leftovers()
             for stage in self.stages():
-                self._run(stage.pipeline, self._pending(stage))
-                self._prune()
+                if self._run(stage.pipeline, self._pending(stage)):
+                    self._prune()
+            self._prune()
             if not self._report_is_current():
                 self._run("report", ["build_report"])
             elif not self._outcome.ran:
@@ -208,10 +209,12 @@ class Driver:
             self._scores[key] = float(whole.astype(float).min())
         return self._scores[key]
 
-    def _run(self, pipeline: str, nodes: list[str]) -> None:
+    def _run(self, pipeline: str, nodes: list[str]) -> bool:
+        """Run the nodes; whether there were any."""
         if nodes:
             self._session.run(pipeline, nodes)
             self._outcome.ran += nodes
+        return bool(nodes)
 
     def _pending(self, stage: Stage) -> list[str]:
         nodes = self._session.pipeline(stage.pipeline).nodes

@@ -227,13 +227,14 @@ class Rerunner:
             flat = parameters.flat()
             changes = differences(branches[-1].parameters, flat)
             _check_changes(changes, request.overrides)
+            branch = Branch(
+                len(branches), flat, "fork", node.name, changes, self._experiment, now()
+            )
             with locked(history.filepath.parent):
+                # Branches first: whatever is missing after a crash, a run makes with these.
+                for each in (*branches, branch):
+                    history.book.write(each)
                 self._share(session, node, history)
-                for branch in branches:
-                    history.book.write(branch)
-                branch = Branch(
-                    len(branches), flat, "fork", node.name, changes, self._experiment, now()
-                )
                 outcome = Driver(session, history, parameters, branch).run()
         version = history.store.newest(node.name)
         assert version is not None

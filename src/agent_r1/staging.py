@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import os
 import platform
+import time
 import uuid
 from pathlib import Path
 
 STAGING = Path("data/.staging")
+_ELSEWHERE_SECONDS = 86_400
 
 
 def stage(name: str, root: Path = STAGING) -> Path:
@@ -28,17 +30,20 @@ def stage(name: str, root: Path = STAGING) -> Path:
 def abandoned(root: Path = STAGING) -> list[Path]:
     """The owners' folders whose process ran on this host and is gone.
 
-    A process of another host cannot be asked, so its folders are not among them.
+    A process of another host cannot be asked; its folder is abandoned when nothing was staged in
+    it for a day. Folders of other names are not ours.
     """
     folders = [folder for folder in sorted(root.glob("*")) if folder.is_dir()]
-    return [folder for folder in folders if not _alive(folder.name)]
+    return [folder for folder in folders if _is_abandoned(folder)]
 
 
-def _alive(owner: str) -> bool:
-    host, _, process = owner.rpartition(".")
-    if host != platform.node() or not process.isdigit():
-        return True
-    return is_running(int(process))
+def _is_abandoned(folder: Path) -> bool:
+    host, _, process = folder.name.rpartition(".")
+    if not host or not process.isdigit():
+        return False
+    if host == platform.node():
+        return not is_running(int(process))
+    return time.time() - folder.stat().st_mtime > _ELSEWHERE_SECONDS
 
 
 def is_running(process: int) -> bool:

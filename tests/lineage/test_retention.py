@@ -90,6 +90,25 @@ def test_a_pruned_experiment_goes_on_as_an_unpruned_one(project):
     assert shas[0] == shas[1]
 
 
+@pytest.mark.parametrize("crash", ["score_rewards", "update_policy", "validate_policy"])
+def test_an_iteration_that_is_under_way_keeps_what_it_needs(project, crash):
+    run_experiment(project.path, {"experiment": "undisturbed", "iterations": 4})
+    params = {"iterations": 4, "retention": {"keep_last": 1}}
+    project.fail_at.add(f"iter_00004/{crash}")
+    with pytest.raises(RuntimeError, match="told to fail"):
+        run(project, **params)
+    project.fail_at.clear()
+    run(project, **params)
+    assert policies(project) == {0, 3, 4}
+    shas = [
+        ManifestStore(project.path / f"data/08_reporting/{name}/manifests")
+        .committed("iter_00004.policy")
+        .record.sha256
+        for name in ("x", "undisturbed")
+    ]
+    assert shas[0] == shas[1]
+
+
 def test_a_rerun_that_needs_a_pruned_checkpoint_says_so(project):
     run(project, iterations=4, retention={"keep_last": 1})
     with pytest.raises(LineageError, match=r"'iter_00001.policy'.* was pruned by retention"):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
@@ -83,25 +83,28 @@ class Retention:
         """Delete what no rule keeps. Returns the full names of the checkpoints."""
         if parameters.keeps_all:
             return []
-        names = {
-            int(match[1]): name
-            for name in self._store.iterations()
-            if (match := _ITERATION.fullmatch(name))
-        }
-        keep = kept([index for index in names if index], parameters, scores)
-        doomed = [names[index] for index in sorted(names) if index and index not in keep]
-        needed = self._needed(names[max(names)]) if names else set()
-        pruned = []
-        for iteration in doomed:
-            if iteration != names[max(names)] and iteration not in self._done:
-                pruned += self._prune_iteration(iteration, needed)
-        return pruned
+        found = (_ITERATION.fullmatch(name) for name in self._store.iterations())
+        names = {int(match[1]): match[0] for match in found if match}
+        updated = [i for i in names if i and self._store.current(f"{names[i]}.update_policy")]
+        if not updated:
+            return []
+        # What comes after the newest whole iteration is under way, and needs its checkpoints.
+        newest = max(updated)
+        needed = self._read_by(names[index] for index in names if index >= newest)
+        keep = kept(updated, parameters, scores) | {newest}
+        doomed = [names[index] for index in sorted(updated) if index not in keep]
+        return [
+            name
+            for iteration in doomed
+            if iteration not in self._done
+            for name in self._prune_iteration(iteration, needed)
+        ]
 
-    def _needed(self, newest: str) -> set[tuple[str, str | None]]:
-        """What the newest iteration has read."""
+    def _read_by(self, iterations: Iterable[str]) -> set[tuple[str, str | None]]:
         return {
             (record.dataset, record.version)
-            for path in self._store.every_path_of(newest)
+            for iteration in iterations
+            for path in self._store.every_path_of(iteration)
             for record in self._store.read(path).inputs
         }
 

@@ -7,17 +7,16 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from kedro.framework.startup import _get_project_metadata
+from toy_experiment import finish_experiment
 
 from agent_r1.cli import cli
-from agent_r1.driver import run_experiment
 from agent_r1.lineage import ManifestStore
 
 
 @pytest.fixture
 def kedro(project):
     """Runs ``kedro <arguments>`` in a toy project with a finished experiment ``x``."""
-    run_experiment(project.path, {"experiment": "x", "iterations": 2})
-    project.calls.clear()
+    finish_experiment(project.path, 2)
 
     def invoke(*arguments: str) -> SimpleNamespace:
         metadata = _get_project_metadata(project.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from toy_experiment import finish_experiment
 
 from agent_r1.driver import run_experiment
 from agent_r1.lineage import LineageError, ManifestStore
@@ -22,8 +23,7 @@ STAGES = (
 @pytest.fixture
 def experiment(project):
     """A toy experiment of four iterations, and ways to look at it."""
-    run_experiment(project.path, {"experiment": "x", "iterations": 4})
-    project.calls.clear()
+    finish_experiment(project.path, 4)
     reporting = project.path / "data/08_reporting"
 
     def store(name: str = "x") -> ManifestStore:

@@ -6,9 +6,11 @@ wrong version of an input changes the result.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -245,6 +247,29 @@ def toy_modules() -> dict[str, ModuleType]:
             setattr(module, function, globals()[function])
         modules[module.__name__] = module
     return modules
+
+
+_FINISHED: dict[int, Path] = {}
+"""Iterations → the ``data/`` that an undisturbed experiment ``x`` leaves."""
+
+
+def finish_experiment(project: Path, iterations: int) -> None:
+    """Leave ``project`` as an experiment ``x`` that ran to its end does.
+
+    It runs once per number of iterations; other projects get a copy, as no recorded path or hash
+    depends on where the project is.
+    """
+    from agent_r1.driver import run_experiment
+
+    if iterations in _FINISHED:
+        shutil.copytree(_FINISHED[iterations], project / "data", dirs_exist_ok=True)
+    else:
+        run_experiment(project, {"experiment": "x", "iterations": iterations})
+        folder = Path(tempfile.mkdtemp(prefix="toy-experiment-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        _FINISHED[iterations] = folder / "data"
+        shutil.copytree(project / "data", _FINISHED[iterations])
+    CALLS.clear()
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from kedro.io import DatasetError
+from toy_experiment import finish_experiment
 
-from agent_r1.driver import run_experiment
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.rerun import Request, Rerunner
@@ -13,7 +13,7 @@ from agent_r1.rerun import Request, Rerunner
 
 @pytest.fixture
 def experiment(project):
-    run_experiment(project.path, {"experiment": "x", "iterations": 2})
+    finish_experiment(project.path, 2)
     project.store = ManifestStore(project.path / "data/08_reporting/x/manifests")
     return project
 

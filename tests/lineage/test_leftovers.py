@@ -6,6 +6,7 @@ import platform
 
 import pytest
 from processes import dead_process
+from toy_experiment import finish_experiment
 
 from agent_r1.driver import run_experiment
 
@@ -14,7 +15,7 @@ VERSION = "2026-01-01T00.00.00.000Z"
 
 @pytest.fixture
 def experiment(project):
-    run_experiment(project.path, {"experiment": "x", "iterations": 1})
+    finish_experiment(project.path, 1)
     return project
 
 

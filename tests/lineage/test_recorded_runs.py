@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from toy_experiment import finish_experiment
 
 from agent_r1 import hashing
 from agent_r1.driver import run_experiment
@@ -16,7 +17,7 @@ from agent_r1.lineage import LineageError, ManifestStore
 @pytest.fixture
 def experiment(project):
     """A toy experiment of two iterations, and its manifests."""
-    run_experiment(project.path, {"experiment": "x", "iterations": 2})
+    finish_experiment(project.path, 2)
     project.store = ManifestStore(project.path / "data/08_reporting/x/manifests")
     project.session = Session(project.path, {"experiment": "x"})
     project.calls.clear()

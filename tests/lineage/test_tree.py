@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from toy_experiment import finish_experiment
 
-from agent_r1.driver import run_experiment
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.tree import find, trace, walk
 
 
 @pytest.fixture
 def store(project) -> ManifestStore:
-    run_experiment(project.path, {"experiment": "x", "iterations": 2})
+    finish_experiment(project.path, 2)
     return ManifestStore(project.path / "data/08_reporting/x/manifests")
 
 

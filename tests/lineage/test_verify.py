@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from toy_experiment import finish_experiment
 
-from agent_r1.driver import run_experiment
 from agent_r1.lineage import ManifestStore
 from agent_r1.lineage.branches import BranchBook
 from agent_r1.lineage.seal import sealed
@@ -20,7 +20,7 @@ from agent_r1.rerun import Request, Rerunner
 @pytest.fixture
 def experiment(project):
     """A toy experiment of two iterations; ``.check()`` gives (kind, path) of each finding."""
-    run_experiment(project.path, {"experiment": "x", "iterations": 2})
+    finish_experiment(project.path, 2)
     project.folder = project.path / "data/08_reporting/x"
     project.store = ManifestStore(project.folder / "manifests")
 

@@ -280,6 +280,7 @@ def _history(project: Path, experiment: str | None, env: str | None) -> Any:
 def _print(lines: list[Any]) -> None:
     from rich.console import Console
 
-    console = Console(highlight=False)
+    # A tree is cut at the console's width; a file or a pipe has none.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 240)
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)

@@ -184,6 +184,19 @@ def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
     assert [point.step for point in curve] == [1, 2]  # what stands aside is not on the curve
 
 
+def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
+    run_experiment(tracked.path, tracked.params)
+    Rerunner(tracked.path, "x").rerun(Request("score_rewards", "1"))
+    (parent,) = tracked.runs()["x"]
+    curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
+    assert [point.step for point in curve] == [1, 2]
+    Rerunner(tracked.path, "x").rerun(
+        Request("score_rewards", "2", "cascade", overrides={"reward": {"value": 5}})
+    )
+    curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
+    assert [point.step for point in curve] == [1, 2, 2]
+
+
 def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
     run_experiment(tracked.path, tracked.params)
     Rerunner(tracked.path, "x").rerun(Request("score_rewards", "2", "fork", "y"))

@@ -122,13 +122,13 @@ class Tracker:
         index = int(name.removeprefix("iter_"))
         last = {point.name: point.value for point in produced.points}  # the last step of each
         points = [Point(name, value, index) for name, value in last.items()]
-        if told:
+        if told or any(each.replaces for _, each in produced.manifests):
             points = [point for point in points if not self._has(parent, point)]
         self._log(parent, points=points)
 
     def _has(self, run: str, point: Point) -> bool:
         history = self.client.get_metric_history(run, point.name)
-        return any(metric.step == point.step for metric in history)
+        return any((m.step, m.value) == (point.step, point.value) for m in history)
 
     def log_artifacts(self, paths: list[Path]) -> None:
         """Attach files to the parent run."""

@@ -17,10 +17,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_r1.lineage import Manifest, ManifestStore
+from agent_r1.lineage.lock import one_at_a_time
 from agent_r1.persistence import write_json
 from agent_r1.progress import is_iteration
 from agent_r1.run_metrics import Point
@@ -66,8 +68,16 @@ class Tracker:
         if self._client is None:
             from mlflow.tracking import MlflowClient
 
-            self._client = MlflowClient(self.tracking_uri)
+            with self._alone():
+                client = MlflowClient(self.tracking_uri)
+                client.search_experiments(max_results=1)  # makes the tables of a new database
+                self._client = client
         return self._client
+
+    def _alone(self) -> AbstractContextManager[None]:
+        """Two processes that make a database, or the same MLflow experiment, get in each other's
+        way."""
+        return one_at_a_time(self._project / "data/.mlflow.lock")
 
     def open(
         self,
@@ -176,12 +186,7 @@ class Tracker:
     def _new_parent(
         self, mlflow_experiment: str, parameters: Mapping[str, Any], tags: Mapping[str, str]
     ) -> str:
-        found = self.client.get_experiment_by_name(mlflow_experiment)
-        if found is None:
-            location = (self._project / "mlartifacts" / mlflow_experiment).as_uri()
-            experiment_id = self.client.create_experiment(mlflow_experiment, location)
-        else:
-            experiment_id = found.experiment_id
+        experiment_id = self._experiment_id(mlflow_experiment)
         # Of a parent that was killed before its id was on the disk nothing else would be known.
         mine = {"agent_r1.folder": str(self._state.parent)}
         lost = f"tags.`agent_r1.folder` = '{self._state.parent}' and attributes.status = 'RUNNING'"
@@ -192,6 +197,14 @@ class Tracker:
         self._save_state(is_open=True)
         self._log(self._parent, params=flatten(parameters), tags=tags)
         return self._parent
+
+    def _experiment_id(self, name: str) -> str:
+        client = self.client
+        with self._alone():
+            found = client.get_experiment_by_name(name)
+            if found is not None:
+                return found.experiment_id
+            return client.create_experiment(name, (self._project / "mlartifacts" / name).as_uri())
 
     def _close_orphans(self, parent: Run) -> None:
         """End the children that a killed process left open, and tell what they committed."""

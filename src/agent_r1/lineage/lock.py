@@ -41,6 +41,18 @@ def locked(experiment: Path) -> Iterator[None]:
         release()
 
 
+@contextmanager
+def one_at_a_time(path: Path) -> Iterator[None]:
+    """Wait until no other process is in such a block with the same lock file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def acquire(experiment: Path) -> Any:
     """Take the lock. Returns the function that gives it back.
 

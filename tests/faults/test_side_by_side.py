@@ -1,4 +1,4 @@
-"""Processes that start at the same time in a new project: other experiments run, the same refuses."""
+"""Processes that start at once in a new project: different experiments run, the same is refused."""
 
 from __future__ import annotations
 

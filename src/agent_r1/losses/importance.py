@@ -69,7 +69,7 @@ def importance(
 
 
 def effective_sample_size(weights: np.ndarray) -> float:
-    """(Σw)² / (n Σw²): 1 for equal weights, 1 / n if one has all. 1 without samples, 0 if all are 0.
+    """(Σw)² / (n Σw²): 1 for equal weights (or none), 1 / n if one has all, 0 if all are 0.
 
     A. Kong, "A Note on Importance Sampling using Standardized Weights" (1992).
     """

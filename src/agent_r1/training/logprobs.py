@@ -4,8 +4,9 @@
 2. Its hidden states are selected where action tokens are predicted; only those meet the LM head.
    (`head_of` proves on a few tokens that this equals the model's own logits; a model that scales
    or caps them is run in full instead.)
-3. Chunk by chunk: ``log_softmax(logits / T)`` of the taken token in fp32 (fp64 stays fp64). With gradients a chunk
-   is recomputed in the backward pass, so that at most one chunk of logits is alive at a time.
+3. Chunk by chunk: ``log_softmax(logits / T)`` of the taken token in fp32 (a model in fp64 stays
+   there). With gradients a chunk is recomputed in the backward pass, so that at most one chunk of
+   logits is alive at a time.
 """
 
 from __future__ import annotations

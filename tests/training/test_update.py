@@ -3,88 +3,34 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from step_tables import per_token, rollouts, step
-from tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
+from step_tables import per_token
+from tiny_policies import flat_gradient, flat_weights, random_model
+from update_batches import (
+    AT_POLICY,
+    AT_REFERENCE,
+    OWNER,
+    TABLE,
+    TOKENS,
+    A,
+    batch,
+    distance,
+    gradient,
+    metric,
+    run,
+    tables,
+)
 
 from agent_r1.schemas import SchemaError
 from agent_r1.training.logprobs import head_of, token_logprobs
 from agent_r1.training.optimizer import make_optimizer, restore_state, save_state
 from agent_r1.training.sequences import build_sequences
 from agent_r1.training.update import UpdateParameters, accumulate, train
-from agent_r1.training.update_batch import UpdateBatch, health, prepare
-
-RANDOM = np.random.default_rng(0)
-
-
-def ids(count: int) -> list[int]:
-    return RANDOM.integers(0, VOCABULARY, count).tolist()
-
-
-# Groups p and q of 4; lengths, steps and temperatures differ; one window moves.
-TABLE = rollouts(
-    *(
-        step(f"{task}/{sample}", index, ids(3 + sample), ids(2 + sample), temperature=temperature)
-        for task, temperature in (("p", 1.0), ("q", 0.7))
-        for sample in range(4)
-        for index in range(1 + sample % 2)
-    ),
-    step("r/0", 0, ids(4), ids(3)),
-    step("r/0", 1, ids(2), ids(3), context_prefix=2, context_start=5),
-)
-TOKENS = int(sum(len(action) for action in TABLE["action_token_ids"]))
-OWNER = np.repeat(TABLE["trajectory_id"], [len(a) for a in TABLE["action_token_ids"]]).to_numpy()
-AT_POLICY = token_logprobs(random_model(), build_sequences(TABLE))
-AT_REFERENCE = token_logprobs(random_model(seed=1), build_sequences(TABLE))
-ADVANTAGES = dict(zip(sorted(set(OWNER)), RANDOM.normal(size=9), strict=True))
-A = np.array([ADVANTAGES[name] for name in OWNER])
-
-
-def tables(
-    advantages: np.ndarray = A,
-    mask: np.ndarray | None = None,
-    policy_logprobs: np.ndarray = AT_POLICY,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    mask = np.ones(TOKENS, bool) if mask is None else mask
-    logprobs = per_token(
-        TABLE, "logprobs", policy_logprobs=policy_logprobs, reference_logprobs=AT_REFERENCE
-    )
-    return TABLE, logprobs, per_token(TABLE, "advantages", advantages=advantages, loss_mask=mask)
-
-
-def batch(**changes: Any) -> UpdateBatch:
-    return prepare(*tables(**changes), needs_reference=True)
-
-
-def gradient(
-    of: UpdateBatch, model: torch.nn.Module | None = None, **parameters: Any
-) -> torch.Tensor:
-    """Gradient of one mini-batch of everything."""
-    model = model or random_model()
-    everything = np.arange(len(of.sequences.trajectories.ids))
-    accumulate(model, head_of(model), of, everything, UpdateParameters(**parameters))
-    return flat_gradient(model)
-
-
-def distance(a: torch.Tensor, b: torch.Tensor) -> float:
-    return ((a - b).norm() / b.norm()).item()
-
-
-def run(of: UpdateBatch, seed: int = 0, **parameters: Any) -> tuple[torch.Tensor, pd.DataFrame]:
-    """Weights and metrics after training a fresh model."""
-    model, parameters = random_model(), UpdateParameters(**parameters)
-    _, metrics = train(model, make_optimizer(model, parameters), of, parameters, seed)
-    return flat_weights(model), metrics
-
-
-def metric(metrics: pd.DataFrame, name: str) -> list[float]:
-    return metrics.loc[metrics["metric"] == name, "value"].tolist()
-
+from agent_r1.training.update_batch import health, prepare
 
 AGGREGATIONS = (
     "token_mean",
@@ -246,12 +192,9 @@ def test_nothing_scored_changes_no_weight() -> None:
 
 
 def test_p25_the_drift_between_sampler_and_trainer_is_reported() -> None:
-    table, logprobs, advantages = tables()
-    sampled = per_token(TABLE, "logprobs", policy_logprobs=AT_POLICY)["policy_logprobs"]
-    lists = [list(values) for values in sampled]
-    lists[0][0] += 0.5
-    table = table.assign(action_logprobs=pd.Series(lists, dtype=table["action_logprobs"].dtype))
-    values = health(prepare(table, logprobs, advantages, needs_reference=False), np.arange(9))
+    sampled = AT_POLICY.copy()
+    sampled[0] += 0.5
+    values = health(batch(sampler_logprobs=sampled), np.arange(9))
     assert values["logprob_drift_max"] == pytest.approx(0.5, abs=1e-5)
     assert values["logprob_drift_mean"] == pytest.approx(0.5 / TOKENS, abs=1e-5)
 

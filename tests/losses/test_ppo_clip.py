@@ -6,25 +6,13 @@ import math
 
 import pytest
 import torch
+from objective_inputs import inputs
 
 from agent_r1.losses.base import LossParameters, ObjectiveInputs
 from agent_r1.losses.registry import objective
 from agent_r1.parameters import ParameterError
 
 CLIP = LossParameters(clip_low=0.2, clip_high=0.28, dual_clip=3.0)
-
-
-def inputs(
-    ratios: list[float], advantage: float, mask: list[bool] | None = None
-) -> ObjectiveInputs:
-    old = torch.full((len(ratios),), -1.0, dtype=torch.float64)
-    logprobs = (old + torch.tensor(ratios, dtype=torch.float64).log()).requires_grad_()
-    return ObjectiveInputs(
-        logprobs,
-        old,
-        torch.full_like(old, advantage),
-        torch.tensor(mask or [True] * len(ratios)),
-    )
 
 
 @pytest.mark.parametrize(

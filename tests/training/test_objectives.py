@@ -1,5 +1,5 @@
-"""What must hold for every objective: one gradient however the work is cut, that of the loss which is
-reported, and no part for what is masked."""
+"""What must hold for every objective: one gradient however the work is cut, and the right one, in
+which nothing that is masked has a part."""
 
 from __future__ import annotations
 

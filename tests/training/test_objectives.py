@@ -70,6 +70,16 @@ def test_p22_a_micro_batch_that_knew_only_its_own_tokens_would_be_seen(monkeypat
 
 
 @every_objective
+@each_sequence
+def test_skipping_zero_advantages_leaves_the_gradient_as_it_is(name: str, sequence: str) -> None:
+    """Even where only some tokens of a sequence have none: its ratio is that of all of them."""
+    of = batch(advantages=np.where(np.arange(TOKENS) % 3, A, 0.0), **OFF_POLICY)
+    how = {"objective": name, "sequence": sequence, "clip_low": 0.05}
+    expected = gradient(of, skip_zero_advantages=False, **how)
+    assert distance(gradient(of, skip_zero_advantages=True, **how), expected) < 1e-6
+
+
+@every_objective
 def test_p22_row_order_changes_nothing(name: str) -> None:
     how = {**EVERYTHING, "objective": name, "mini_batch_trajectories": 2, "learning_rate": 0.01}
     of = batch(**OFF_POLICY)

@@ -20,6 +20,7 @@ from agent_r1.tasks.multihop import build_tasks
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.spelling import key
 from agent_r1.training.pretraining.train import PretrainParameters
+from agent_r1.training.update import UpdateParameters
 
 REPOSITORY = Path(__file__).parents[1]
 RAW = REPOSITORY / "data/01_raw"
@@ -41,6 +42,15 @@ def test_the_shipped_parameters_are_valid_and_complete(config):
     resolved = read_parameters(values)
     assert set(GROUPS) <= set(values), "every group stands in conf/base"
     assert resolved.experiment.experiment == "default"
+
+
+def test_every_parameter_of_the_update_stands_in_conf_with_its_default(config):
+    shown = config["parameters"]["update"]
+    defaults = UpdateParameters().model_dump(mode="json")
+    assert set(shown) == set(defaults)
+    # What the default experiment wants otherwise, for reasons that stand beside it in conf.
+    own = {"aggregation", "warmup_steps", "eps"}
+    assert {name for name in defaults if shown[name] != defaults[name]} == own
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,88 +3,37 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
-from step_tables import per_token, rollouts, step
-from tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
+from step_tables import per_token
+from tiny_policies import flat_gradient, flat_weights, random_model
+from update_batches import (
+    AT_POLICY,
+    AT_REFERENCE,
+    MOVED,
+    OWNER,
+    TABLE,
+    TOKENS,
+    A,
+    batch,
+    distance,
+    gradient,
+    metric,
+    run,
+    tables,
+)
 
 from agent_r1.schemas import SchemaError
-from agent_r1.training.logprobs import head_of, token_logprobs
+from agent_r1.seeding import derive_seed
+from agent_r1.training.batching import micro_batches
+from agent_r1.training.logprobs import head_of, score, token_logprobs
 from agent_r1.training.optimizer import make_optimizer, restore_state, save_state
 from agent_r1.training.sequences import build_sequences
 from agent_r1.training.update import UpdateParameters, accumulate, train
-from agent_r1.training.update_batch import UpdateBatch, health, prepare
-
-RANDOM = np.random.default_rng(0)
-
-
-def ids(count: int) -> list[int]:
-    return RANDOM.integers(0, VOCABULARY, count).tolist()
-
-
-# Groups p and q of 4; lengths, steps and temperatures differ; one window moves.
-TABLE = rollouts(
-    *(
-        step(f"{task}/{sample}", index, ids(3 + sample), ids(2 + sample), temperature=temperature)
-        for task, temperature in (("p", 1.0), ("q", 0.7))
-        for sample in range(4)
-        for index in range(1 + sample % 2)
-    ),
-    step("r/0", 0, ids(4), ids(3)),
-    step("r/0", 1, ids(2), ids(3), context_prefix=2, context_start=5),
-)
-TOKENS = int(sum(len(action) for action in TABLE["action_token_ids"]))
-OWNER = np.repeat(TABLE["trajectory_id"], [len(a) for a in TABLE["action_token_ids"]]).to_numpy()
-AT_POLICY = token_logprobs(random_model(), build_sequences(TABLE))
-AT_REFERENCE = token_logprobs(random_model(seed=1), build_sequences(TABLE))
-ADVANTAGES = dict(zip(sorted(set(OWNER)), RANDOM.normal(size=9), strict=True))
-A = np.array([ADVANTAGES[name] for name in OWNER])
-
-
-def tables(
-    advantages: np.ndarray = A,
-    mask: np.ndarray | None = None,
-    policy_logprobs: np.ndarray = AT_POLICY,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    mask = np.ones(TOKENS, bool) if mask is None else mask
-    logprobs = per_token(
-        TABLE, "logprobs", policy_logprobs=policy_logprobs, reference_logprobs=AT_REFERENCE
-    )
-    return TABLE, logprobs, per_token(TABLE, "advantages", advantages=advantages, loss_mask=mask)
-
-
-def batch(**changes: Any) -> UpdateBatch:
-    return prepare(*tables(**changes), needs_reference=True)
-
-
-def gradient(
-    of: UpdateBatch, model: torch.nn.Module | None = None, **parameters: Any
-) -> torch.Tensor:
-    """Gradient of one mini-batch of everything."""
-    model = model or random_model()
-    everything = np.arange(len(of.sequences.trajectories.ids))
-    accumulate(model, head_of(model), of, everything, UpdateParameters(**parameters))
-    return flat_gradient(model)
-
-
-def distance(a: torch.Tensor, b: torch.Tensor) -> float:
-    return ((a - b).norm() / b.norm()).item()
-
-
-def run(of: UpdateBatch, seed: int = 0, **parameters: Any) -> tuple[torch.Tensor, pd.DataFrame]:
-    """Weights and metrics after training a fresh model."""
-    model, parameters = random_model(), UpdateParameters(**parameters)
-    _, metrics = train(model, make_optimizer(model, parameters), of, parameters, seed)
-    return flat_weights(model), metrics
-
-
-def metric(metrics: pd.DataFrame, name: str) -> list[float]:
-    return metrics.loc[metrics["metric"] == name, "value"].tolist()
-
+from agent_r1.training.update_batch import prepare
 
 AGGREGATIONS = (
     "token_mean",
@@ -178,13 +127,6 @@ def test_p23_a_step_on_the_kl_alone_lowers_it() -> None:
         assert kl[-1] < 0.8 * kl[0]
 
 
-def test_p23_the_kl_to_the_policy_itself_is_zero() -> None:
-    table, logprobs, advantages = tables()
-    logprobs = logprobs.assign(reference_logprobs=logprobs["policy_logprobs"])
-    _, metrics = run(prepare(table, logprobs, advantages, needs_reference=True))
-    assert metric(metrics, "reference_kl")[0] == pytest.approx(0, abs=1e-6)
-
-
 def test_a_better_than_expected_trajectory_becomes_likelier_and_a_worse_one_less_likely() -> None:
     model, parameters = random_model(), UpdateParameters(learning_rate=1e-3)
     good = np.where(np.char.startswith(OWNER.astype(str), "p"), 1.0, -1.0)
@@ -245,44 +187,6 @@ def test_nothing_scored_changes_no_weight() -> None:
     assert metric(metrics, "trained_trajectories") == [0]
 
 
-def test_p25_the_drift_between_sampler_and_trainer_is_reported() -> None:
-    table, logprobs, advantages = tables()
-    sampled = per_token(TABLE, "logprobs", policy_logprobs=AT_POLICY)["policy_logprobs"]
-    lists = [list(values) for values in sampled]
-    lists[0][0] += 0.5
-    table = table.assign(action_logprobs=pd.Series(lists, dtype=table["action_logprobs"].dtype))
-    values = health(prepare(table, logprobs, advantages, needs_reference=False), np.arange(9))
-    assert values["logprob_drift_max"] == pytest.approx(0.5, abs=1e-5)
-    assert values["logprob_drift_mean"] == pytest.approx(0.5 / TOKENS, abs=1e-5)
-
-
-def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
-    partly = np.where(np.char.startswith(OWNER.astype(str), "p"), 0.0, A)
-    unscored = OWNER != "r/0"
-    values = health(batch(advantages=partly, mask=unscored), np.arange(8))
-    assert values["zero_variance_groups"] == pytest.approx(1 / 2)  # p, but not q
-    assert values["trained_trajectories"] == 8
-
-    # an old policy at which every ratio is 2 (above) or 1/2 (below)
-    up = np.where(np.arange(TOKENS) % 2, np.log(2), -np.log(2))
-    of = batch(advantages=np.ones(TOKENS), policy_logprobs=AT_POLICY - up.astype(np.float32))
-    _, metrics = run(of)
-    high = (np.arange(TOKENS) % 2).mean()
-    assert metric(metrics, "clip_fraction_high") == pytest.approx([high])
-    assert metric(metrics, "clip_fraction_low") == [0]
-    assert metric(metrics, "ratio_mean") == pytest.approx([2 * high + 0.5 * (1 - high)], abs=1e-4)
-    assert metric(metrics, "ratio_max") == pytest.approx([2], abs=1e-3)
-
-
-def test_the_loss_is_what_its_definition_says() -> None:
-    _, metrics = run(batch(), kl_coef=0.5, aggregation="token_mean")
-    log_ratio = (AT_REFERENCE - AT_POLICY).astype(np.float64)
-    k3 = np.expm1(log_ratio) - log_ratio
-    assert metric(metrics, "policy_loss") == pytest.approx([-A.mean()], abs=1e-5)
-    assert metric(metrics, "reference_kl") == pytest.approx([k3.mean()], rel=1e-4)
-    assert metric(metrics, "loss") == pytest.approx([-A.mean() + 0.5 * k3.mean()], rel=1e-4)
-
-
 def test_a_missing_reference_is_named_when_the_loss_needs_it() -> None:
     table, logprobs, advantages = tables()
     logprobs = logprobs.drop(columns="reference_logprobs").assign(
@@ -304,3 +208,57 @@ def test_lists_of_another_length_than_the_action_are_named() -> None:
     name = TABLE["trajectory_id"].iloc[2]
     with pytest.raises(SchemaError, match=f"'advantages' of trajectory '{name}'"):
         prepare(table, logprobs, advantages, needs_reference=False)
+
+
+def test_the_default_update_is_the_plain_loop() -> None:
+    """Whatever other objectives need, the default one takes no detour: the same bits."""
+    parameters = UpdateParameters(mini_batch_trajectories=4, micro_batch_trajectories=2)
+    of, model = batch(policy_logprobs=MOVED), random_model()
+    train(model, make_optimizer(model, parameters), of, parameters, seed=3)
+
+    plain, owner = random_model(), of.sequences.action_trajectory
+    optimizer = make_optimizer(plain, parameters)
+    order = np.random.default_rng(derive_seed(3, "epoch", 0)).permutation(9)
+    for picked in np.array_split(order, 3):
+        mask = np.isin(owner, picked)
+        chosen = np.flatnonzero(np.isin(of.sequences.trajectory, picked))
+        for block in micro_batches(of.sequences, chosen, 2):
+            temperature = torch.from_numpy(of.sequences.temperature)[block.actions_N]
+            new = score(plain, head_of(plain), block, temperature).logprobs_N
+            ratio = (new - of.old_logprobs[block.actions_N]).exp()
+            gain = of.advantages[block.actions_N]
+            losses = torch.maximum(-gain * ratio, -gain * ratio.clamp(0.8, 1.28))
+            losses = torch.where(gain < 0, torch.minimum(losses, -gain * 3), losses)
+            (losses * np.float32(1 / mask.sum())).sum().backward()
+        torch.nn.utils.clip_grad_norm_(plain.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+    assert torch.equal(flat_weights(model), flat_weights(plain))
+
+
+def test_a_kl_stop_leaves_out_the_steps_that_remain() -> None:
+    how = {"mini_batch_trajectories": 3, "epochs": 4, "learning_rate": 0.01}
+    _, free = run(batch(), **how)
+    assert len(metric(free, "grad_norm")) == 12
+    assert metric(free, "kl_stopped") == []
+    kl = metric(free, "old_kl")
+    first = next(step for step, value in enumerate(kl) if value > 0.01)
+    weights, metrics = run(batch(), kl_stop=0.01, **how)
+    assert 0 < first < 12
+    assert metric(metrics, "old_kl") == kl[:first]
+    assert metric(metrics, "kl_stopped") == [1]
+    assert not torch.equal(weights, flat_weights(random_model()))
+    _, metrics = run(batch(), kl_stop=1e6, **how)
+    assert metric(metrics, "kl_stopped") == [0]
+    assert len(metric(metrics, "grad_norm")) == 12
+
+
+def test_p27_a_sequence_may_be_a_step() -> None:
+    how = {"aggregation": "sequence_mean_token_mean", "clip_low": 1.0, "clip_high": 1e6}
+    _, metrics = run(batch(), sequence="step", **how)
+    lengths = [len(action) for action in TABLE["action_token_ids"]]
+    first = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    assert metric(metrics, "policy_loss") == pytest.approx([-A[first].mean()], abs=1e-5)
+    _, metrics = run(batch(), **how)
+    by_trajectory = [A[name == OWNER][0] for name in sorted(set(OWNER))]
+    assert metric(metrics, "policy_loss") == pytest.approx([-np.mean(by_trajectory)], abs=1e-5)

@@ -2,15 +2,16 @@
 
 Every aggregation is a weighted sum whose weights depend on the mask alone. They are computed once
 for all tokens of an optimizer step; micro-batches then add up their share, so the gradient is the
-same however the step is split, padded or ordered. A *sequence* is a trajectory: all its action
-tokens. A wholly masked trajectory counts neither above nor below the line.
+same however the step is split, padded or ordered. A *sequence* is a trajectory, all its action
+tokens, or one step of it (``update.sequence``). One that is wholly masked counts neither above nor
+below the line.
 
 | name | sum over tokens of | source |
 |---|---|---|
 | token_mean | 1 / masked-in tokens | DAPO (2025), eq. 12 |
-| sequence_mean_token_mean | 1 / (trajectories * tokens of its trajectory) | GRPO (2024), eq. 3 |
-| sequence_mean_token_sum | 1 / trajectories | REINFORCE |
-| constant_norm | 1 / (trajectories * norm_length) | Dr. GRPO (2025), eq. 3 |
+| sequence_mean_token_mean | 1 / (sequences * tokens of its sequence) | GRPO (2024), eq. 3 |
+| sequence_mean_token_sum | 1 / sequences | REINFORCE |
+| constant_norm | 1 / (sequences * norm_length) | Dr. GRPO (2025), eq. 3 |
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def token_weights(
 
     Args:
         mask: bool[N], true where the token is trained on.
-        sequence: int64[N], the trajectory of each token (any labels).
+        sequence: int64[N], the sequence of each token (any labels).
         aggregation: one of the names in the module's table.
         norm_length: tokens; the constant of ``constant_norm``.
 

@@ -41,6 +41,8 @@ class Steps:
     """float64[rows]; NaN where the environment did not score."""
     answers: Sequence[Sequence[str]]
     """Accepted answers of the row's task."""
+    action_tokens: np.ndarray
+    """int64[rows]: sampled tokens of the row's action."""
 
     def answering_rows(self) -> np.ndarray:
         """int64: the row of the last answer of each trajectory that has one, once per trajectory.

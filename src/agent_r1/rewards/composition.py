@@ -20,7 +20,7 @@ from agent_r1.mdp import EndReason
 from agent_r1.parameters import ParameterError, Parameters
 from agent_r1.rewards.base import Steps, TermParameters
 from agent_r1.rewards.registry import TERMS, term
-from agent_r1.schemas import SchemaError
+from agent_r1.schemas import SchemaError, ragged
 from agent_r1.trajectories import Trajectories, find_trajectories
 
 _DEFAULT_TERMS = ("outcome", "format")
@@ -98,6 +98,7 @@ def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectori
         tool_results=rollouts["tool_results"].tolist(),
         env_reward=env_reward,
         answers=[answers[task] for task in wanted],
+        action_tokens=ragged(rollouts["action_token_ids"]).lengths,
     )
 
 

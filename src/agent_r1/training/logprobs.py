@@ -4,8 +4,9 @@
 2. Its hidden states are selected where action tokens are predicted; only those meet the LM head.
    (`head_of` proves on a few tokens that this equals the model's own logits; a model that scales
    or caps them is run in full instead.)
-3. Chunk by chunk: ``log_softmax(logits / T)`` of the taken token in fp32. With gradients a chunk
-   is recomputed in the backward pass, so that at most one chunk of logits is alive at a time.
+3. Chunk by chunk: ``log_softmax(logits / T)`` of the taken token in fp32 (a model in fp64 stays
+   there). With gradients a chunk is recomputed in the backward pass, so that at most one chunk of
+   logits is alive at a time.
 """
 
 from __future__ import annotations
@@ -124,7 +125,9 @@ def _chunk_scores(
     temperature_N: torch.Tensor,
     entropy: Entropy,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
-    logits_N_V = (states_N_D if head is None else head(states_N_D)).float()
+    logits_N_V = states_N_D if head is None else head(states_N_D)
+    # fp32 at least: in bfloat16 a log-sum-exp has two digits.
+    logits_N_V = logits_N_V.to(torch.promote_types(logits_N_V.dtype, torch.float32))
     logits_N_V = logits_N_V / temperature_N[:, None]
     normaliser_N = logits_N_V.logsumexp(-1)
     logprobs_N = logits_N_V.gather(-1, targets_N[:, None]).squeeze(-1) - normaliser_N

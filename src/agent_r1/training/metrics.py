@@ -22,3 +22,32 @@ class MetricLog:
     def table(self) -> pd.DataFrame:
         """What was recorded, as a table of schema ``metrics``."""
         return schemas.from_rows(self._rows, "metrics")
+
+
+class Totals:
+    """Numbers of one optimizer step, added up over its micro-batches."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._means: dict[str, float] = {}
+        self._largest: dict[str, float] = {}
+
+    def sums(self, **values: float) -> None:
+        """Shares of a number."""
+        for name, value in values.items():
+            self._sums[name] = self._sums.get(name, 0.0) + value
+
+    def means(self, **values: float) -> None:
+        """Sums over tokens of numbers that are reported as means over them."""
+        for name, value in values.items():
+            self._means[name] = self._means.get(name, 0.0) + value
+
+    def largest(self, **values: float) -> None:
+        """Candidates for a maximum."""
+        for name, value in values.items():
+            self._largest[name] = max(self._largest.get(name, value), value)
+
+    def values(self, tokens: int) -> dict[str, float]:
+        """All of them by name; ``tokens`` is what the means are over."""
+        means = {name: value / tokens for name, value in self._means.items()}
+        return {**self._sums, **means, **self._largest}

@@ -52,6 +52,11 @@ class Sequences:
         """int64[action tokens]: the trajectory of each token in flat action order."""
         return np.repeat(self.trajectories.of_row, self.action_lengths)
 
+    @property
+    def action_row(self) -> np.ndarray:
+        """int64[action tokens]: the table row (the step) of each token in flat action order."""
+        return np.repeat(np.arange(len(self.action_lengths)), self.action_lengths)
+
 
 def build_sequences(rollouts: pd.DataFrame) -> Sequences:
     """The training sequences of a conformed rollouts table.

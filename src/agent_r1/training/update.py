@@ -1,12 +1,11 @@
-"""The policy-gradient update: one iteration's rollouts become the next policy.
+"""The update: one iteration's rollouts become the next policy, whatever the objective.
 
 1. All tables are sorted by trajectory and step, so the row order of the input cannot matter.
-2. Each epoch is a seeded permutation of the trained trajectories, split evenly into mini-batches of
-   whole trajectories; each mini-batch is one optimizer step.
-3. The weight of every token's loss follows from the masks of the whole mini-batch
-   (`agent_r1.losses.aggregation`); micro-batches only add up gradients.
-4. Only tokens whose loss mask is true are run at all, and of those only tokens that can have a
-   gradient (``skip_zero_advantages``).
+2. The objective says what it trains on (`agent_r1.training.selection`). Each epoch is a seeded
+   permutation of that, split evenly into mini-batches of whole trajectories (or pairs); each
+   mini-batch is one optimizer step, whose gradient no split can change
+   (`agent_r1.training.accumulation`).
+3. The policy may stop moving before the last mini-batch (``kl_stop``).
 
 The old log-probs are the trainer's own (``policy_logprobs``), so the ratio is 1 before the first
 step. Nothing here draws from a global random state: equal inputs give equal bytes.
@@ -17,19 +16,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import torch
 from pydantic import Field, field_validator
 from transformers import PreTrainedModel
 
-from agent_r1.losses.aggregation import aggregate, token_weights
-from agent_r1.losses.base import LossParameters, ObjectiveInputs
-from agent_r1.losses.kl import k3, kl_estimator
 from agent_r1.losses.registry import objective
-from agent_r1.seeding import derive_seed
-from agent_r1.training.batching import MicroBatch, micro_batches
-from agent_r1.training.logprobs import Head, head_of, score
+from agent_r1.training.accumulation import AccumulationParameters, accumulate
+from agent_r1.training.logprobs import head_of
 from agent_r1.training.metrics import MetricLog
 from agent_r1.training.optimizer import (
     OptimizerParameters,
@@ -39,36 +33,35 @@ from agent_r1.training.optimizer import (
     save_state,
     warmed_up,
 )
-from agent_r1.training.policy import ModelParameters, load_policy, save_policy
+from agent_r1.training.policy import ModelParameters, copy_checkpoint, load_policy, save_policy
+from agent_r1.training.selection import mini_batches, select
 from agent_r1.training.update_batch import UpdateBatch, health
-
-_SUMS = ("loss", "policy_loss")
-_MAXIMA = ("ratio_max", "ratio_max_deviation")
-"""Metrics that are summed, or maxima, over a mini-batch; all others are means over its tokens."""
 
 OnStep = Callable[[int, dict[str, float]], None]
 
 
-class UpdateParameters(OptimizerParameters, LossParameters):
+class UpdateParameters(OptimizerParameters, AccumulationParameters):
     """``update`` in ``conf/``."""
 
     epochs: int = Field(1, ge=1)
     """Passes over the iteration's trajectories."""
     mini_batch_trajectories: int = Field(64, ge=1)
-    """Whole trajectories per optimizer step, at most; batches are of equal size ± 1."""
-    micro_batch_trajectories: int = Field(16, ge=1)
-    """Sequences per forward and backward (a trajectory is one sequence as long as its window does
-    not move); speed and memory only."""
-    skip_zero_advantages: bool = True
-    """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
-    gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
-    nothing about them."""
+    """Whole trajectories (pairs, if the objective trains on them) per optimizer step, at most;
+    batches are of equal size ± 1."""
+    kl_stop: float | None = Field(None, gt=0)
+    """Nats per token: once the policy is further than this (k3) from the one before the update, no
+    further optimizer step is taken; null: all are."""
 
     @field_validator("objective")
     @classmethod
     def _is_known(cls, name: str) -> str:
         objective(name)
         return name
+
+    @property
+    def needs_reference(self) -> bool:
+        """Whether the loss cannot be computed without the reference's log-probs."""
+        return self.kl_coef > 0 or objective(self.objective).needs_reference
 
 
 def train(
@@ -82,12 +75,18 @@ def train(
 ) -> tuple[int, pd.DataFrame]:
     """Update ``model`` in place; returns the optimizer steps taken and the metrics table.
 
-    Metrics per step: ``loss`` (what was minimised), ``policy_loss``, ``entropy`` (nats),
-    ``ratio_mean``, ``ratio_max``, ``clip_fraction_low``, ``clip_fraction_high``, ``old_kl`` (k3 of
-    this policy against the one before the update) and ``reference_kl`` (k3), before the step, over
-    the tokens that were run; ``tokens`` (trained ones) and ``run_tokens``; ``grad_norm`` before
-    clipping; ``learning_rate``. Once, at step 0: ``initial_ratio_max_deviation`` (max |ratio - 1|,
-    0 but for rounding) and those of `agent_r1.training.update_batch.health`.
+    Metrics per step, before it, means over the tokens that were run: ``entropy`` (nats),
+    ``ratio_mean``, ``ratio_max``, ``clip_fraction_low``, ``clip_fraction_high``; of this policy
+    against the one before the update ``old_kl`` (k3 of KL(policy || old)), ``old_kl_k1`` (its k1,
+    the negative k1 of the reverse) and ``reverse_kl`` (k3 of KL(old || policy), which is unbiased
+    here: the old policy sampled); ``reference_kl`` (k3). Further ``loss`` (what was minimised),
+    ``policy_loss``, what the objective reports; ``tokens`` (trained ones) and ``run_tokens``;
+    ``ess`` (effective sample size of the importance weights, a share) and ``importance_capped``;
+    ``grad_norm`` before clipping; ``learning_rate``.
+
+    Once, at step 0: ``initial_ratio_max_deviation`` (max |ratio - 1|, 0 but for rounding), those of
+    `agent_r1.training.update_batch.health`, ``trained_pairs`` if the objective trains on pairs, and
+    ``kl_coef`` if it is not 0. With ``kl_stop``, at the end: ``kl_stopped`` (1 or 0).
 
     Args:
         model: the policy of the last iteration.
@@ -99,108 +98,36 @@ def train(
         on_step: told each step's number and metrics, for a progress display.
     """
     head, log, step = head_of(model), MetricLog(), 0
-    token_trajectory = batch.sequences.action_trajectory
-    trained = np.unique(token_trajectory[batch.mask])
-    once = health(batch, trained)
-    for epoch in range(parameters.epochs):
-        order = np.random.default_rng(derive_seed(seed, "epoch", epoch)).permutation(trained)
-        parts = -(-len(order) // parameters.mini_batch_trajectories)
-        for picked in np.array_split(order, parts) if parts else ():
-            values = accumulate(model, head, batch, picked, parameters)
-            deviation = values.pop("ratio_max_deviation", 0.0)
-            if step == 0:
-                once["initial_ratio_max_deviation"] = deviation
-            rate = warmed_up(parameters, steps_before + step)
-            norm = optimizer_step(model, optimizer, rate, parameters.max_grad_norm)
-            values |= {"grad_norm": norm, "learning_rate": rate}
-            log.add(step, **values, **(once if step == 0 else {}))
-            if on_step is not None:
-                on_step(step, values)
-            step += 1
+    chosen = objective(parameters.objective)
+    selected = select(batch, chosen)
+    once = health(batch, batch.trained) | {"trained_trajectories": len(selected.trained)}
+    if chosen.trains_on == "pairs":
+        once["trained_pairs"] = len(selected.pairs)
+    if parameters.kl_coef:
+        once["kl_coef"] = parameters.kl_coef
+    size, limit, stopped = parameters.mini_batch_trajectories, parameters.kl_stop, False
+    for part, picked in mini_batches(selected, chosen, parameters.epochs, size, seed):
+        values = accumulate(model, head, part, picked, parameters)
+        deviation = values.pop("ratio_max_deviation", 0.0)
+        if limit is not None and values.get("old_kl", 0.0) > limit:
+            # Measured before the step, so it is what the steps so far did: this one is not taken.
+            stopped = True
+            optimizer.zero_grad(set_to_none=True)
+            break
+        if step == 0:
+            once["initial_ratio_max_deviation"] = deviation
+        rate = warmed_up(parameters, steps_before + step)
+        norm = optimizer_step(model, optimizer, rate, parameters.max_grad_norm)
+        values |= {"grad_norm": norm, "learning_rate": rate}
+        log.add(step, **values, **(once if step == 0 else {}))
+        if on_step is not None:
+            on_step(step, values)
+        step += 1
     if step == 0:
-        log.add(0, **once)  # nothing was scored: the policy stays as it is
+        log.add(0, **once)  # there was nothing to train on: the policy stays as it is
+    if limit is not None:
+        log.add(max(step - 1, 0), kl_stopped=stopped)
     return step, log.table()
-
-
-def accumulate(
-    model: PreTrainedModel,
-    head: Head | None,
-    batch: UpdateBatch,
-    picked: np.ndarray,
-    parameters: UpdateParameters,
-) -> dict[str, float]:
-    """Add the gradients of one mini-batch (trajectories ``picked``) to the model's.
-
-    Returns the mini-batch's metrics, see `train`; one that has nothing to be computed from (no
-    token was run, there is no reference) is left out.
-    """
-    sequences = batch.sequences
-    chosen = np.flatnonzero(np.isin(sequences.trajectory, picked))
-    owner = sequences.action_trajectory
-    mask = batch.mask & np.isin(owner, picked)
-    weights = torch.from_numpy(
-        token_weights(mask, owner, parameters.aggregation, parameters.norm_length)
-    ).float()
-    run = mask
-    if parameters.skip_zero_advantages and not (parameters.kl_coef or parameters.entropy_coef):
-        run = mask & (batch.advantages.numpy() != 0)
-    for parameter in model.parameters():  # nothing to run is a gradient of 0, not of None
-        parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-    values = dict.fromkeys(_SUMS, 0.0)
-    for block in micro_batches(sequences, chosen, parameters.micro_batch_trajectories, run):
-        loss, parts = _loss(model, head, block, batch, weights, parameters)
-        loss.backward()
-        for name, value in parts.items():
-            before = values.get(name, 0.0)
-            values[name] = max(before, value) if name in _MAXIMA else before + value
-    run_tokens = int(run.sum())
-    for name in values.keys() - {*_SUMS, *_MAXIMA}:
-        values[name] /= run_tokens
-    return values | {"tokens": int(mask.sum()), "run_tokens": run_tokens}
-
-
-def _loss(
-    model: PreTrainedModel,
-    head: Head | None,
-    block: MicroBatch,
-    batch: UpdateBatch,
-    weights: torch.Tensor,
-    parameters: UpdateParameters,
-) -> tuple[torch.Tensor, dict[str, float]]:
-    """A micro-batch's share of the loss, and its sums (or maxima) for the metrics."""
-    actions = block.actions_N
-    temperature = torch.from_numpy(batch.sequences.temperature)[actions]
-    scores = score(
-        model, head, block, temperature, "gradient" if parameters.entropy_coef else "value"
-    )
-    logprobs = scores.logprobs_N
-    old = batch.old_logprobs[actions].to(logprobs.device)
-    weight = weights[actions].to(logprobs.device)
-    tokens = objective(parameters.objective)(
-        ObjectiveInputs(logprobs, old, batch.advantages[actions].to(logprobs.device), weight > 0),
-        parameters,
-    )
-    policy_loss = aggregate(tokens.losses, weight)
-    loss = policy_loss
-    sums = {
-        "policy_loss": policy_loss.item(),
-        "entropy": scores.entropy_N.sum().item(),
-        "ratio_mean": tokens.ratios.sum().item(),
-        "ratio_max": tokens.ratios.max().item(),
-        "ratio_max_deviation": (tokens.ratios - 1).abs().max().item(),
-        "clip_fraction_low": tokens.clipped_low.sum().item(),
-        "clip_fraction_high": tokens.clipped_high.sum().item(),
-        "old_kl": k3(logprobs.detach(), old).sum().item(),
-    }
-    if batch.reference_logprobs is not None:
-        reference = batch.reference_logprobs[actions].to(logprobs.device)
-        sums["reference_kl"] = k3(logprobs.detach(), reference).sum().item()
-        if parameters.kl_coef:
-            kl = kl_estimator(parameters.kl_estimator)(logprobs, reference)
-            loss = loss + parameters.kl_coef * aggregate(kl, weight)
-    if parameters.entropy_coef:
-        loss = loss - parameters.entropy_coef * aggregate(scores.entropy_N, weight)
-    return loss, {"loss": loss.item(), **sums}
 
 
 def update_policy(
@@ -219,6 +146,10 @@ def update_policy(
     optimizer = make_optimizer(trained, parameters)
     before = restore_state(trained, optimizer, trainer_state)
     taken, metrics = train(trained, optimizer, batch, parameters, seed, before, on_step)
-    save_policy(trained, policy, policy_folder)
-    save_state(trained, optimizer, before + taken, state_folder)
+    if taken:
+        save_policy(trained, policy, policy_folder)
+        save_state(trained, optimizer, before + taken, state_folder)
+    else:  # the same bytes; and a state before the first step has no moments to be saved
+        copy_checkpoint(policy, policy_folder)
+        copy_checkpoint(trainer_state, state_folder)
     return metrics

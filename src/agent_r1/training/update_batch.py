@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from agent_r1.losses.kl import k3
 from agent_r1.schemas import SchemaError, ragged
 from agent_r1.training.sequences import Sequences, build_sequences
 from agent_r1.trajectories import align, in_order
@@ -22,14 +23,34 @@ class UpdateBatch:
     """float32 nats."""
     reference_logprobs: torch.Tensor | None
     """float32 nats; None without a reference."""
+    sampler_logprobs: np.ndarray
+    """float32 nats, as the sampler reported them."""
     advantages: torch.Tensor
     """float32."""
     mask: np.ndarray
     """bool: the token is trained on."""
     groups: np.ndarray
     """int64[trajectories]: the group of each trajectory."""
-    drift: np.ndarray
-    """float32 nats: |sampler's - trainer's log-prob| of each token."""
+    pairs: np.ndarray
+    """int64[pairs, 2]: trajectories, the better one first; none without preferences."""
+
+    @property
+    def drift(self) -> np.ndarray:
+        """float32 nats: |sampler's - trainer's log-prob| of each token."""
+        return np.abs(self.sampler_logprobs - self.old_logprobs.numpy())
+
+    @property
+    def trained(self) -> np.ndarray:
+        """int64: the trajectories that have a trained token, ascending."""
+        return np.unique(self.sequences.action_trajectory[self.mask])
+
+    def reference_kl(self) -> float:
+        """Mean over the trained tokens of k3(policy before the update, reference), nats; 0 without
+        a reference or a trained token."""
+        if self.reference_logprobs is None or not self.mask.any():
+            return 0.0
+        mask = torch.from_numpy(self.mask)
+        return k3(self.old_logprobs[mask], self.reference_logprobs[mask]).double().mean().item()
 
 
 def prepare(
@@ -37,12 +58,14 @@ def prepare(
     logprobs: pd.DataFrame,
     advantages: pd.DataFrame,
     needs_reference: bool,
+    preferences: pd.DataFrame | None = None,
 ) -> UpdateBatch:
     """Check and flatten the conformed tables of one iteration.
 
     Raises:
         SchemaError: they do not hold the same steps, or a list has not its action's length, or a
-            trained token has a value that is not finite, or a needed reference is missing.
+            trained token has a value that is not finite, or a needed reference is missing, or a
+            preference names a trajectory that is not there.
     """
     rollouts = in_order(rollouts, "rollouts")
     logprobs = align(logprobs, "logprobs", rollouts)
@@ -64,20 +87,20 @@ def prepare(
     columns = {
         "policy_logprobs": flat(logprobs, "logprobs", "policy_logprobs"),
         "advantages": flat(advantages, "advantages", "advantages"),
+        "action_logprobs": flat(rollouts, "rollouts", "action_logprobs"),
     }
     reference = None
     if len(logprobs) and logprobs["reference_logprobs"].notna().all():
         reference = flat(logprobs, "logprobs", "reference_logprobs")
         columns["reference_logprobs"] = reference
-    elif needs_reference:
+    elif needs_reference and len(logprobs):
         raise SchemaError(
-            "update.kl_coef is not 0, but table 'logprobs' has no reference_logprobs: set "
-            "logprobs.reference to true"
+            "update.kl_coef is not 0 or update.objective compares with the reference, but table "
+            "'logprobs' has no reference_logprobs: set logprobs.reference to true"
         )
     for name, values in columns.items():
         if not np.isfinite(values[mask]).all():
             raise SchemaError(f"'{name}' of a trained token is not finite")
-    sampled = flat(rollouts, "rollouts", "action_logprobs")
     groups = np.unique(
         rollouts["group_id"].to_numpy(dtype=object)[sequences.trajectories.first_rows],
         return_inverse=True,
@@ -86,11 +109,27 @@ def prepare(
         sequences=sequences,
         old_logprobs=torch.tensor(columns["policy_logprobs"]),
         reference_logprobs=None if reference is None else torch.tensor(reference),
+        sampler_logprobs=columns["action_logprobs"],
         advantages=torch.tensor(columns["advantages"]),
         mask=mask,
         groups=groups,
-        drift=np.abs(sampled - columns["policy_logprobs"]),
+        pairs=_pairs(preferences, sequences.trajectories.ids),
     )
+
+
+def _pairs(preferences: pd.DataFrame | None, ids: list[str]) -> np.ndarray:
+    if preferences is None:
+        return np.empty((0, 2), np.int64)
+    place = {name: index for index, name in enumerate(ids)}
+    pairs = np.empty((len(preferences), 2), np.int64)
+    for side, column in enumerate(("chosen_trajectory_id", "rejected_trajectory_id")):
+        for row, name in enumerate(preferences[column].tolist()):
+            if name not in place:
+                raise SchemaError(
+                    f"table 'preferences', row {row}: trajectory '{name}' is not in 'rollouts'"
+                )
+            pairs[row, side] = place[name]
+    return pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
 
 
 def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
@@ -106,9 +145,10 @@ def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
     groups, member = np.unique(batch.groups[trained], return_inverse=True)
     largest = np.zeros(len(groups))
     np.maximum.at(largest, member, size[trained])
+    drift = batch.drift
     return {
         "zero_variance_groups": float((largest == 0).mean()) if len(groups) else 0.0,
         "trained_trajectories": len(trained),
-        "logprob_drift_max": float(batch.drift.max(initial=0.0)),
-        "logprob_drift_mean": float(batch.drift.mean()) if len(batch.drift) else 0.0,
+        "logprob_drift_max": float(drift.max(initial=0.0)),
+        "logprob_drift_mean": float(drift.mean()) if len(drift) else 0.0,
     }

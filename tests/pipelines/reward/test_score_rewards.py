@@ -84,6 +84,21 @@ def test_the_shaped_variant_pays_for_valid_calls_and_charges_for_failed_ones() -
     assert table["trajectory_reward"].tolist() == pytest.approx([0.9] * 4)
 
 
+@pytest.mark.parametrize(("tokens", "penalty"), [(80, 0), (90, -0.5), (100, -1), (110, -1)])
+def test_the_overlong_punishment_counts_the_agents_own_tokens_once(tokens, penalty) -> None:
+    table = score(
+        step("q/0", 0, context=[1] * 500, action=[3] * 60),
+        answer("q/0", 1, context=[1] * 500, action=[3] * (tokens - 60)),
+        answer("q/1", 0, action=[3] * 5),
+        terms={"overlong": {"max_length": 100, "buffer": 20, "weight": 2.0}},
+    )
+    assert table["reward"].tolist() == pytest.approx([0, 2 * penalty, 0], abs=1e-5)
+
+
+def test_the_overlong_punishment_is_off_by_default() -> None:
+    assert score(answer("q/0", 0, action=[3] * 5000))["reward"].tolist() == pytest.approx([1.1])
+
+
 def test_p12_an_infrastructure_failure_is_not_scored_and_that_is_not_zero() -> None:
     failed = {"truncated": True, "end_reason": "infrastructure", "env_reward": None}
     table = score(step("q/0", 0), step("q/0", 1, **failed), answer("q/1", 0), **OUTCOME)
@@ -174,6 +189,7 @@ def test_tool_results_that_are_no_results_are_named() -> None:
         ({"outcome": {"weigth": 1}}, "'reward.terms.outcome.weigth'. Did you mean 'weight'"),
         ({"outcome": {"metric": "em"}}, "reward.terms.outcome.metric"),
         ({"outcome": {"weight": float("nan")}}, "must be a finite number"),
+        ({"overlong": {"max_length": 10, "buffer": 20}}, "buffer must not be larger than max"),
         ([], "must map names"),
     ],
 )

@@ -13,9 +13,11 @@ from tiny_policies import VOCABULARY, write_policy
 
 from agent_r1 import schemas
 from agent_r1.hashing import folder_sha256
+from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.pipelines.logprobs.nodes import compute_logprobs
+from agent_r1.pipelines.preferences.nodes import build_preferences
 from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
 from agent_r1.training.optimizer import write_empty
@@ -50,6 +52,8 @@ class Experiment:
         state: Path | None = None,
         seed: int = 0,
         table: pd.DataFrame = TABLE,
+        controllers: dict[str, Any] | None = None,
+        scores: pd.DataFrame = REWARDS,
         **parameters: Any,
     ) -> tuple:
         policy = policy or self.start
@@ -59,11 +63,11 @@ class Experiment:
             self.start,
             self.critic,
             state or self.state,
-            {},
+            controllers or {},
             table,
             logprobs,
-            compute_advantages(table, REWARDS, logprobs, {}),
-            schemas.empty("preferences"),
+            compute_advantages(table, scores, logprobs, {}),
+            build_preferences(table, scores, UPDATE | parameters),
             UPDATE | parameters,
             {},
             seed,
@@ -146,3 +150,81 @@ def test_unknown_parameters_and_objectives_are_named(experiment: Experiment) -> 
         experiment.update(clip_hgh=0.3)
     with pytest.raises(ParameterError, match=r"unknown objective 'pp_clip'. Did you mean 'ppo_cl"):
         experiment.update(objective="pp_clip")
+
+
+def values(metrics: pd.DataFrame, step: int = 0) -> pd.Series:
+    return metrics[metrics["step"] == step].set_index("metric")["value"]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_every_objective_moves_the_policy_and_row_order_does_not(
+    experiment: Experiment, objective: str
+) -> None:
+    policy, _, _, _, metrics = experiment.update(objective=objective)
+    assert folder_sha256(policy) != folder_sha256(experiment.start)
+    assert values(metrics)["initial_ratio_max_deviation"] < 1e-4
+    shuffled = TABLE.sample(frac=1, random_state=3).reset_index(drop=True)
+    again = experiment.update(table=shuffled, objective=objective)[0]
+    assert folder_sha256(again) == folder_sha256(policy)
+
+
+def test_dpo_learns_the_better_of_each_pair(experiment: Experiment) -> None:
+    _, _, _, _, metrics = experiment.update(objective="dpo", epochs=5, kl_coef=0.0)
+    assert values(metrics)["trained_pairs"] == 2
+    assert values(metrics)["policy_loss"] == pytest.approx(np.log(2), abs=1e-5)
+    assert values(metrics)["preference_margin"] == pytest.approx(0, abs=1e-5)
+    assert values(metrics, 4)["preference_accuracy"] == pytest.approx(1)
+    assert values(metrics, 4)["policy_loss"] < np.log(2)
+
+
+def test_without_a_pair_dpo_leaves_everything_as_it_is_and_the_next_update_goes_on(
+    experiment: Experiment,
+) -> None:
+    tied = REWARDS.assign(trajectory_reward=REWARDS["trajectory_reward"] * 0)
+    policy, _, state, _, metrics = experiment.update(objective="dpo", scores=tied)
+    assert folder_sha256(policy) == folder_sha256(experiment.start)
+    assert folder_sha256(state) == folder_sha256(experiment.state)
+    assert values(metrics)["trained_pairs"] == 0
+    assert "loss" not in values(metrics)
+    after = experiment.update("iter_00002", policy=policy, state=state, objective="dpo")
+    assert folder_sha256(after[0]) != folder_sha256(policy)
+
+
+def test_dpo_needs_the_reference(experiment: Experiment) -> None:
+    logprobs = compute_logprobs(
+        TABLE, experiment.start, experiment.start, experiment.critic, {"reference": False}, {}
+    )
+    with pytest.raises(SchemaError, match=r"set logprobs\.reference to true"):
+        update_policy(
+            experiment.start,
+            experiment.start,
+            experiment.critic,
+            experiment.state,
+            {},
+            TABLE,
+            logprobs,
+            compute_advantages(TABLE, REWARDS, logprobs, {}),
+            schemas.empty("preferences"),
+            {"objective": "dpo"},
+            {},
+            0,
+            iteration="iter_00001",
+        )
+
+
+def test_p37_a_steered_kl_coefficient_is_carried_in_the_controllers(
+    experiment: Experiment,
+) -> None:
+    how = {"kl_target": 0.01, "kl_horizon": 70}
+    policy, _, state, controllers, metrics = experiment.update(**how)
+    assert values(metrics)["kl_coef"] == 0.01
+    # 7 scored trajectories at a KL of 0: the error is -0.2
+    assert controllers == {"kl_coef": pytest.approx(0.01 * 0.98)}
+    *_, controllers, metrics = experiment.update(
+        "iter_00002", policy=policy, state=state, controllers=controllers, **how
+    )
+    assert values(metrics)["kl_coef"] == pytest.approx(0.01 * 0.98)
+    assert controllers == {"kl_coef": pytest.approx(0.01 * 0.98 * 1.02)}
+    *_, controllers, metrics = experiment.update(controllers={"kl_coef": 5.0})
+    assert values(metrics)["kl_coef"] == 0.01
+    assert controllers == {"kl_coef": 5.0}

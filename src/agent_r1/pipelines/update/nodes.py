@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import progress, schemas
+from agent_r1.losses.kl_controller import current_coefficient, steer
 from agent_r1.seeding import derive_seed
 from agent_r1.staging import stage
 from agent_r1.training import update as training
@@ -35,24 +36,28 @@ def update_policy(
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
     """The policy of this iteration from that of the last one.
 
-    The reference enters by its log-probs (table ``logprobs``); ``reference`` itself and
-    ``preferences`` are for objectives that score what was not sampled in this iteration.
+    The reference enters by its log-probs (table ``logprobs``); ``reference`` itself is for
+    objectives that score what was not sampled in this iteration. An objective that has nothing to
+    train on (no pair, no scored trajectory) leaves the policy as it is.
 
     Returns:
-        ``policy``, ``critic`` (unchanged), ``trainer_state``, ``controllers`` (unchanged),
-        ``update_metrics``.
+        ``policy``, ``critic`` (unchanged), ``trainer_state``, ``controllers`` (the KL coefficient
+        of the next update, if it is steered), ``update_metrics``.
 
     Raises:
         SchemaError: the tables do not fit together, before any work.
     """
     parameters = UpdateParameters.read(parameters, "update")
+    coefficient = current_coefficient(controllers, parameters)
+    parameters = parameters.model_copy(update={"kl_coef": coefficient})
     model = ModelParameters.read(model, "model")
     use_threads(model)
     batch = prepare(
         schemas.conform(rollouts, "rollouts"),
         schemas.conform(logprobs, "logprobs"),
         schemas.conform(advantages, "advantages"),
-        needs_reference=parameters.kl_coef > 0,
+        needs_reference=parameters.needs_reference,
+        preferences=schemas.conform(preferences, "preferences"),
     )
     new_policy, new_state = stage("policy"), stage("trainer_state")
     metrics = training.update_policy(
@@ -67,4 +72,5 @@ def update_policy(
         progress.stepper(),
     )
     new_critic = copy_checkpoint(critic, stage("critic"))
-    return new_policy, new_critic, new_state, dict(controllers), metrics
+    steered = steer(controllers, parameters, batch.reference_kl(), len(batch.trained))
+    return new_policy, new_critic, new_state, steered, metrics

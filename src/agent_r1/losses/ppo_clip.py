@@ -11,14 +11,7 @@ from __future__ import annotations
 import torch
 
 from agent_r1.losses.base import LossParameters, ObjectiveInputs, TokenLosses
-
-_LOG_RATIO_LIMIT = 20.0
-"""A ratio of exp(20) is clipped anyway; past it fp32 only overflows."""
-
-
-def ratio(logprobs: torch.Tensor, old_logprobs: torch.Tensor) -> torch.Tensor:
-    """policy / old policy per token; any shape."""
-    return (logprobs - old_logprobs).clamp(-_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT).exp()
+from agent_r1.losses.ratio import ratio
 
 
 def ppo_clip(inputs: ObjectiveInputs, parameters: LossParameters) -> TokenLosses:
@@ -28,15 +21,23 @@ def ppo_clip(inputs: ObjectiveInputs, parameters: LossParameters) -> TokenLosses
     """
     # Replaced before the arithmetic: 0 * NaN in a backward pass would be NaN.
     mask = inputs.mask
-    advantages = torch.where(mask, inputs.advantages, 0.0)
     ratios = ratio(
         torch.where(mask, inputs.logprobs, 0.0), torch.where(mask, inputs.old_logprobs, 0.0)
     )
+    result = clipped_surrogate(ratios, torch.where(mask, inputs.advantages, 0.0), mask, parameters)
+    if parameters.dual_clip is None:
+        return result
+    advantages = torch.where(mask, inputs.advantages, 0.0)
+    capped = torch.minimum(result.losses, -advantages * parameters.dual_clip)
+    return result._replace(losses=torch.where(advantages < 0, capped, result.losses))
+
+
+def clipped_surrogate(
+    ratios: torch.Tensor, advantages: torch.Tensor, mask: torch.Tensor, parameters: LossParameters
+) -> TokenLosses:
+    """max(-A r, -A clip(r)) of finite ratios (float[N]) and advantages (float[N])."""
     low, high = 1 - parameters.clip_low, 1 + parameters.clip_high
     losses = torch.maximum(-advantages * ratios, -advantages * ratios.clamp(low, high))
-    if parameters.dual_clip is not None:
-        capped = torch.minimum(losses, -advantages * parameters.dual_clip)
-        losses = torch.where(advantages < 0, capped, losses)
     return TokenLosses(
         losses=torch.where(mask, losses, 0.0),
         ratios=ratios.detach(),

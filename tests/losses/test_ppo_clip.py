@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from objective_inputs import inputs
 
 from agent_r1.losses.base import LossParameters, ObjectiveInputs
 from agent_r1.losses.registry import objective
@@ -14,31 +15,20 @@ from agent_r1.parameters import ParameterError
 CLIP = LossParameters(clip_low=0.2, clip_high=0.28, dual_clip=3.0)
 
 
-def inputs(
-    ratios: list[float], advantage: float, mask: list[bool] | None = None
-) -> ObjectiveInputs:
-    old = torch.full((len(ratios),), -1.0, dtype=torch.float64)
-    logprobs = (old + torch.tensor(ratios, dtype=torch.float64).log()).requires_grad_()
-    return ObjectiveInputs(
-        logprobs,
-        old,
-        torch.full_like(old, advantage),
-        torch.tensor(mask or [True] * len(ratios)),
-    )
-
-
 @pytest.mark.parametrize(
     ("advantage", "ratios", "losses"),
     [(1.0, [1, 1.5, 0.5], [-1, -1.28, -0.5]), (-1.0, [1.5, 0.5, 5], [1.5, 0.8, 3.0])],
 )
 def test_dual_clip(advantage: float, ratios: list[float], losses: list[float]) -> None:
-    result = objective("ppo_clip")(inputs(ratios, advantage), CLIP)
+    result = objective("ppo_clip").losses(inputs(ratios, advantage), CLIP)
     assert result.losses.tolist() == pytest.approx(losses, abs=1e-9)
     assert result.ratios.tolist() == pytest.approx(ratios, abs=1e-9)
 
 
 def test_without_dual_clip_a_large_ratio_of_a_bad_token_counts_in_full() -> None:
-    result = objective("ppo_clip")(inputs([5], -1.0), CLIP.model_copy(update={"dual_clip": None}))
+    result = objective("ppo_clip").losses(
+        inputs([5], -1.0), CLIP.model_copy(update={"dual_clip": None})
+    )
     assert result.losses.tolist() == pytest.approx([5.0])
 
 
@@ -48,7 +38,7 @@ def test_a_bound_takes_the_gradient_away_and_is_counted() -> None:
         (-1.0, [0.5, 1.0, 1.5], [True, False, False], [False, False, False]),
     ):
         given = inputs(ratios, advantage)
-        result = objective("ppo_clip")(given, CLIP)
+        result = objective("ppo_clip").losses(given, CLIP)
         result.losses.sum().backward()
         assert result.clipped_low.tolist() == low
         assert result.clipped_high.tolist() == high
@@ -63,7 +53,7 @@ def test_gradient_against_finite_differences() -> None:
     given = inputs([0.6, 0.9, 1.0, 1.2, 1.6, 4.0], 0.7)
 
     def total(logprobs: torch.Tensor) -> torch.Tensor:
-        return objective("ppo_clip")(given._replace(logprobs=logprobs), CLIP).losses.sum()
+        return objective("ppo_clip").losses(given._replace(logprobs=logprobs), CLIP).losses.sum()
 
     assert torch.autograd.gradcheck(total, (given.logprobs,))
 
@@ -75,7 +65,7 @@ def test_p06_nan_in_a_masked_slot_leaves_the_loss_finite_and_its_gradient_zero()
         poisoned[1] = math.nan
         given = given._replace(**{field: poisoned})
         given = given._replace(logprobs=given.logprobs.detach().requires_grad_())
-        result = objective("ppo_clip")(given, CLIP)
+        result = objective("ppo_clip").losses(given, CLIP)
         result.losses.sum().backward()
         assert result.losses.tolist() == pytest.approx([-1.1, 0, -0.9])
         assert given.logprobs.grad.tolist() == pytest.approx([-1.1, 0, -0.9])
@@ -84,7 +74,7 @@ def test_p06_nan_in_a_masked_slot_leaves_the_loss_finite_and_its_gradient_zero()
 def test_an_absurd_log_ratio_does_not_overflow() -> None:
     old = torch.tensor([-500.0])
     given = ObjectiveInputs(torch.zeros(1), old, torch.tensor([-1.0]), torch.tensor([True]))
-    assert objective("ppo_clip")(given, CLIP).losses.tolist() == [3.0]
+    assert objective("ppo_clip").losses(given, CLIP).losses.tolist() == [3.0]
 
 
 def test_p20_an_unknown_objective_is_an_error_that_names_the_nearest() -> None:

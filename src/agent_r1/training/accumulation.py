@@ -1,0 +1,242 @@
+"""The gradient of one optimizer step, added up over micro-batches; no split can change it.
+
+1. The weight of every token's loss follows from the masks of the whole mini-batch
+   (`agent_r1.losses.aggregation`); micro-batches only add up gradients.
+2. Only tokens whose loss mask is true are run at all, and of those only tokens that can have a
+   gradient (``skip_zero_advantages``).
+3. Where an objective couples tokens (the ratio of a sequence, the margin of a pair) and the
+   micro-batches cut what is coupled, the log-probs of the whole mini-batch are computed first,
+   without a gradient. The objective's derivative by each of them is taken there, and the second
+   pass sends it back through the model: the chain rule, so the gradient is exact, for one more
+   forward (L. Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited
+   Setup" (2021), sec. 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from pydantic import Field
+from transformers import PreTrainedModel
+
+from agent_r1.losses.aggregation import aggregate, token_weights
+from agent_r1.losses.base import LossParameters, Objective, ObjectiveInputs
+from agent_r1.losses.importance import Importance, importance
+from agent_r1.losses.kl import k1, k3, kl_estimator
+from agent_r1.losses.registry import objective
+from agent_r1.training.batching import MicroBatch, micro_batches
+from agent_r1.training.logprobs import Entropy, Head, TokenScores, score
+from agent_r1.training.metrics import Totals
+from agent_r1.training.update_batch import UpdateBatch
+
+
+class AccumulationParameters(LossParameters):
+    """The part of ``update`` in ``conf/`` that decides how a gradient is computed."""
+
+    micro_batch_trajectories: int = Field(16, ge=1)
+    """Sequences per forward and backward (a trajectory is one sequence as long as its window does
+    not move); speed and memory only."""
+    skip_zero_advantages: bool = True
+    """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
+    gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
+    nothing about them."""
+
+
+def accumulate(
+    model: PreTrainedModel,
+    head: Head | None,
+    batch: UpdateBatch,
+    picked: np.ndarray,
+    parameters: AccumulationParameters,
+) -> dict[str, float]:
+    """Add the gradients of one mini-batch (trajectories ``picked``) to the model's.
+
+    Returns the mini-batch's metrics, see `agent_r1.training.update.train`; one that has nothing to
+    be computed from (no token was run, there is no reference) is left out.
+    """
+    step = _step(batch, picked, parameters)
+    chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
+    size = parameters.micro_batch_trajectories
+    blocks = list(micro_batches(batch.sequences, chosen, size, step.run))
+    for parameter in model.parameters():  # nothing to run is a gradient of 0, not of None
+        parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+    totals = Totals()
+    totals.sums(loss=0.0, policy_loss=0.0)
+    slopes = _slopes(model, head, step, blocks, totals) if step.is_cut_by(blocks) else None
+    entropy: Entropy = "gradient" if parameters.entropy_coef else "value"
+    for block in blocks:
+        scores = step.score(model, head, block, entropy)
+        if slopes is None:
+            loss = step.policy_loss(scores.logprobs_N, block.actions_N, totals)
+        else:
+            loss = (slopes[block.actions_N] * scores.logprobs_N).sum()
+        step.regularised(loss, scores, block.actions_N, totals).backward()
+    run = int(step.run.sum())
+    values = totals.values(run) | {"tokens": int(step.mask.sum()), "run_tokens": run}
+    values["ess"] = step.importance.effective_sample_size
+    if step.importance.weights is not None:
+        values["importance_capped"] = step.importance.capped
+    return values
+
+
+def _slopes(
+    model: PreTrainedModel,
+    head: Head | None,
+    step: _OptimizerStep,
+    blocks: list[MicroBatch],
+    totals: Totals,
+) -> torch.Tensor:
+    """float[action tokens]: the derivative of the policy loss by each token's log-prob."""
+    with torch.no_grad():
+        parts = [step.score(model, head, block, "none").logprobs_N for block in blocks]
+    actions = torch.cat([block.actions_N for block in blocks])
+    logprobs = torch.cat(parts).requires_grad_()
+    step.policy_loss(logprobs, actions, totals).backward()
+    slopes = logprobs.new_zeros(len(step.mask))
+    slopes[actions.to(logprobs.device)] = logprobs.grad
+    return slopes
+
+
+def _step(
+    batch: UpdateBatch, picked: np.ndarray, parameters: AccumulationParameters
+) -> _OptimizerStep:
+    chosen = objective(parameters.objective)
+    owner = batch.sequences.action_trajectory
+    sequence = owner if parameters.sequence == "trajectory" else batch.sequences.action_row
+    mask = batch.mask & np.isin(owner, picked)
+    aggregation, length = parameters.aggregation, parameters.norm_length
+    weights = torch.from_numpy(token_weights(mask, sequence, aggregation, length)).float()
+    of_losses = weights
+    if chosen.couples == "pairs":
+        of_losses = torch.from_numpy(mask / max(len(batch.pairs), 1)).float()
+    old = batch.old_logprobs.numpy()
+    return _OptimizerStep(
+        batch=batch,
+        parameters=parameters,
+        objective=chosen,
+        mask=mask,
+        run=_run(batch, chosen, mask, sequence, parameters),
+        sequence=torch.from_numpy(sequence),
+        trajectory=torch.from_numpy(owner),
+        weights=weights,
+        loss_weights=of_losses,
+        importance=importance(old, batch.sampler_logprobs, mask, sequence, parameters),
+    )
+
+
+def _run(
+    batch: UpdateBatch,
+    chosen: Objective,
+    mask: np.ndarray,
+    sequence: np.ndarray,
+    parameters: AccumulationParameters,
+) -> np.ndarray:
+    """bool[action tokens]: the tokens that can have a gradient, or that one of them depends on."""
+    regularised = parameters.kl_coef or parameters.entropy_coef
+    weighted = chosen.trains_on == "advantages"
+    if not parameters.skip_zero_advantages or regularised or not weighted:
+        return mask
+    run = mask & (batch.advantages.numpy() != 0)
+    if chosen.couples == "sequence":
+        run = mask & np.isin(sequence, sequence[run])
+    return run
+
+
+@dataclass(frozen=True)
+class _OptimizerStep:
+    """A mini-batch; per-token arrays are in flat action order, of the whole table."""
+
+    batch: UpdateBatch
+    parameters: AccumulationParameters
+    objective: Objective
+    mask: np.ndarray
+    """bool: trained in this step."""
+    run: np.ndarray
+    """bool: those of them that the model is run for."""
+    sequence: torch.Tensor
+    trajectory: torch.Tensor
+    weights: torch.Tensor
+    """float32: of the aggregation; for KL and entropy, and for all losses but those of pairs."""
+    loss_weights: torch.Tensor
+    """float32: of the objective's losses."""
+    importance: Importance
+
+    def is_cut_by(self, blocks: list[MicroBatch]) -> bool:
+        """Whether tokens that the objective must see together are in several blocks."""
+        if self.objective.couples == "token":
+            return False
+        if self.objective.couples == "pairs":
+            return len(blocks) > 1
+        labels = [torch.unique(self.sequence[block.actions_N]) for block in blocks]
+        return sum(map(len, labels)) > len(torch.unique(torch.cat(labels))) if labels else False
+
+    def score(
+        self, model: PreTrainedModel, head: Head | None, block: MicroBatch, entropy: Entropy
+    ) -> TokenScores:
+        """Log-probs of the block's tokens, each at the temperature it was sampled at."""
+        temperature = torch.from_numpy(self.batch.sequences.temperature)[block.actions_N]
+        return score(model, head, block, temperature, entropy)
+
+    def policy_loss(
+        self, logprobs: torch.Tensor, actions: torch.Tensor, totals: Totals
+    ) -> torch.Tensor:
+        """These tokens' share of the objective; its metrics are added to ``totals``."""
+        batch, device = self.batch, logprobs.device
+        weight, old = self.loss_weights[actions].to(device), batch.old_logprobs[actions].to(device)
+        reference = batch.reference_logprobs
+        tokens = self.objective.losses(
+            ObjectiveInputs(
+                logprobs=logprobs,
+                old_logprobs=old,
+                advantages=batch.advantages[actions].to(device),
+                mask=weight > 0,
+                sequence=self.sequence[actions].to(device),
+                trajectory=self.trajectory[actions].to(device),
+                pairs=torch.from_numpy(batch.pairs).to(device),
+                reference_logprobs=None if reference is None else reference[actions].to(device),
+            ),
+            self.parameters,
+        )
+        losses = tokens.losses
+        if self.importance.weights is not None and self.objective.trains_on == "advantages":
+            losses = losses * torch.from_numpy(self.importance.weights)[actions].to(device)
+        loss = aggregate(losses, weight)
+        detached = logprobs.detach()
+        totals.sums(loss=loss.item(), policy_loss=loss.item())
+        totals.sums(**{name: aggregate(x, weight).item() for name, x in tokens.reported.items()})
+        totals.means(
+            ratio_mean=tokens.ratios.sum().item(),
+            clip_fraction_low=tokens.clipped_low.sum().item(),
+            clip_fraction_high=tokens.clipped_high.sum().item(),
+            old_kl=k3(detached, old).sum().item(),
+            old_kl_k1=k1(detached, old).sum().item(),
+            reverse_kl=k3(old, detached).sum().item(),
+        )
+        totals.largest(
+            ratio_max=tokens.ratios.max().item(),
+            ratio_max_deviation=(tokens.ratios - 1).abs().max().item(),
+        )
+        return loss
+
+    def regularised(
+        self, loss: torch.Tensor, scores: TokenScores, actions: torch.Tensor, totals: Totals
+    ) -> torch.Tensor:
+        """``loss`` with these tokens' share of the KL and the entropy bonus."""
+        parameters, logprobs = self.parameters, scores.logprobs_N
+        weight = self.weights[actions].to(logprobs.device)
+        totals.means(entropy=scores.entropy_N.sum().item())
+        if self.batch.reference_logprobs is not None:
+            reference = self.batch.reference_logprobs[actions].to(logprobs.device)
+            totals.means(reference_kl=k3(logprobs.detach(), reference).sum().item())
+            if parameters.kl_coef:
+                estimate = kl_estimator(parameters.kl_estimator)(logprobs, reference)
+                kl = parameters.kl_coef * aggregate(estimate, weight)
+                totals.sums(loss=kl.item())
+                loss = loss + kl
+        if parameters.entropy_coef:
+            bonus = parameters.entropy_coef * aggregate(scores.entropy_N, weight)
+            totals.sums(loss=-bonus.item())
+            loss = loss - bonus
+        return loss

@@ -1,0 +1,68 @@
+"""What an objective trains on, and in which optimizer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from agent_r1.losses.base import Objective
+from agent_r1.seeding import derive_seed
+from agent_r1.training.update_batch import UpdateBatch
+
+
+def select(batch: UpdateBatch, objective: Objective) -> UpdateBatch:
+    """The batch with only those tokens trained, and those pairs left, that the objective reads."""
+    owner = batch.sequences.action_trajectory
+    if objective.trains_on == "best_of_group":
+        return replace(batch, mask=batch.mask & np.isin(owner, best_of_group(batch)))
+    if objective.trains_on == "pairs":
+        # A pair one of whose trajectories has no trained token says nothing about tokens.
+        pairs = batch.pairs[np.isin(batch.pairs, batch.trained).all(axis=1)]
+        return replace(batch, mask=batch.mask & np.isin(owner, pairs), pairs=pairs)
+    return batch
+
+
+def best_of_group(batch: UpdateBatch) -> np.ndarray:
+    """int64: the trajectory of each group with the highest mean advantage, where that is above 0.
+
+    Among equals it is the one whose id sorts first.
+    """
+    trained = batch.trained
+    owner = batch.sequences.action_trajectory[batch.mask]
+    count = len(batch.sequences.trajectories.ids)
+    total = np.bincount(owner, batch.advantages.numpy()[batch.mask].astype(np.float64), count)
+    score = (total / np.maximum(np.bincount(owner, minlength=count), 1))[trained]
+    order = np.lexsort((trained, -score, batch.groups[trained]))
+    _, first = np.unique(batch.groups[trained][order], return_index=True)
+    best = order[first]
+    return trained[best[score[best] > 0]]
+
+
+def mini_batches(
+    batch: UpdateBatch, objective: Objective, epochs: int, size: int, seed: int
+) -> Iterator[tuple[UpdateBatch, np.ndarray]]:
+    """The optimizer steps of an update: the trajectories of each, and the batch with its pairs.
+
+    Each epoch is its own seeded permutation, split evenly. A mini-batch counts trajectories, or
+    pairs if the objective trains on them.
+
+    Args:
+        batch: of `select`.
+        objective: see there.
+        epochs: passes over everything.
+        size: trajectories or pairs per optimizer step, at most.
+        seed: decides the order.
+    """
+    on_pairs = objective.trains_on == "pairs"
+    items = np.arange(len(batch.pairs)) if on_pairs else batch.trained
+    parts = -(-len(items) // size)
+    for epoch in range(epochs):
+        order = np.random.default_rng(derive_seed(seed, "epoch", epoch)).permutation(items)
+        for picked in np.array_split(order, parts) if parts else ():
+            if on_pairs:
+                part = replace(batch, pairs=batch.pairs[picked])
+                yield part, np.unique(part.pairs)
+            else:
+                yield batch, picked

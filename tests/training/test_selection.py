@@ -1,0 +1,96 @@
+"""What an objective trains on, and in how many steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tiny_policies import flat_weights, random_model
+from update_batches import OWNER, TABLE, TOKENS, batch, metric, preferences, run, tables
+
+from agent_r1.losses.registry import objective
+from agent_r1.schemas import SchemaError
+from agent_r1.training.selection import best_of_group, mini_batches, select
+from agent_r1.training.update_batch import UpdateBatch, prepare
+
+
+def advantages(**by_trajectory: float) -> np.ndarray:
+    """0 but where said; keywords are ids with ``_`` for ``/``."""
+    return np.array([by_trajectory.get(name.replace("/", "_"), 0.0) for name in OWNER])
+
+
+def names(of: UpdateBatch, trajectories: np.ndarray) -> list[str]:
+    return [of.sequences.trajectories.ids[index] for index in trajectories]
+
+
+def test_the_best_of_each_group_is_imitated_if_it_is_better_than_expected() -> None:
+    of = batch(advantages=advantages(p_0=0.5, p_1=1.5, p_3=-2.0, q_2=-0.1, r_0=0.0))
+    assert names(of, best_of_group(of)) == ["p/1"]
+    of = batch(advantages=advantages(p_0=0.5, p_1=1.5, q_3=0.1))
+    assert names(of, best_of_group(of)) == ["p/1", "q/3"]
+
+
+def test_among_equals_the_first_id_is_taken_and_a_masked_one_never() -> None:
+    equal = advantages(p_1=1.0, p_2=1.0, p_3=1.0)
+    of = batch(advantages=equal)
+    assert names(of, best_of_group(of)) == ["p/1"]
+    of = batch(advantages=equal, mask=OWNER != "p/1")
+    assert names(of, best_of_group(of)) == ["p/2"]
+
+
+def test_rejection_sampling_learns_the_best_and_nothing_else() -> None:
+    of = batch(advantages=advantages(p_1=1.0, p_0=-1.0, q_2=0.5))
+    selected = select(of, objective("sft"))
+    assert set(OWNER[selected.mask]) == {"p/1", "q/2"}
+    _, metrics = run(of, objective="sft")
+    assert metric(metrics, "tokens") == [np.isin(OWNER, ["p/1", "q/2"]).sum()]
+    assert metric(metrics, "trained_trajectories") == [2]
+    assert metric(metrics, "zero_variance_groups") == [pytest.approx(1 / 3)]
+    likelihood = -metric(metrics, "policy_loss")[0]
+    expected = of.old_logprobs.numpy()[selected.mask].mean()
+    assert likelihood == pytest.approx(expected, abs=1e-5)
+
+
+def test_pairs_need_both_sides() -> None:
+    of = select(batch(mask=OWNER != "p/3"), objective("dpo"))
+    assert [names(of, pair) for pair in of.pairs] == [
+        ["p/2", "p/0"],
+        ["q/0", "q/2"],
+        ["q/1", "q/3"],
+    ]
+    assert set(OWNER[of.mask]) == {"p/0", "p/2", "q/0", "q/1", "q/2", "q/3"}
+
+
+def test_p27_mini_batches_are_even_and_hold_each_item_once_an_epoch() -> None:
+    for name, items in (("ppo_clip", 9), ("dpo", 5)):
+        of = select(batch(), objective(name))
+        steps = list(mini_batches(of, objective(name), epochs=2, size=4, seed=0))
+        parts = -(-items // 4)
+        assert len(steps) == 2 * parts
+        counts = [len(part.pairs) if name == "dpo" else len(picked) for part, picked in steps]
+        assert max(counts) - min(counts) <= 1
+        assert sum(counts) == 2 * items
+        if name == "dpo":
+            seen = np.concatenate([part.pairs for part, _ in steps[:parts]])
+            assert sorted(map(tuple, seen)) == sorted(map(tuple, of.pairs))
+
+
+@pytest.mark.parametrize("name", ["sft", "dpo", "gspo", "cispo"])
+def test_nothing_to_train_on_takes_no_step(name: str) -> None:
+    of = prepare(
+        *tables(mask=np.zeros(TOKENS, bool)), needs_reference=True, preferences=preferences()
+    )
+    weights, metrics = run(of, objective=name)
+    assert torch.equal(weights, flat_weights(random_model()))
+    assert metric(metrics, "trained_trajectories") == [0]
+    assert metric(metrics, "grad_norm") == []
+
+
+def test_a_preference_for_what_is_not_there_is_named() -> None:
+    with pytest.raises(SchemaError, match="'preferences', row 1: trajectory 'p/9' is not in"):
+        prepare(
+            *tables(),
+            needs_reference=True,
+            preferences=preferences([("p/0", "p/1"), ("p/9", "p/1")]),
+        )
+    assert "p/9" not in set(TABLE["trajectory_id"])

@@ -1,0 +1,74 @@
+"""What the update reports is what it says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from update_batches import (
+    AT_POLICY,
+    AT_REFERENCE,
+    MOVED,
+    OWNER,
+    TOKENS,
+    A,
+    batch,
+    metric,
+    run,
+    tables,
+)
+
+from agent_r1.training.update_batch import health, prepare
+
+
+def test_p23_the_kl_to_the_policy_itself_is_zero() -> None:
+    table, logprobs, advantages = tables()
+    logprobs = logprobs.assign(reference_logprobs=logprobs["policy_logprobs"])
+    _, metrics = run(prepare(table, logprobs, advantages, needs_reference=True))
+    assert metric(metrics, "reference_kl")[0] == pytest.approx(0, abs=1e-6)
+
+
+def test_p25_the_drift_between_sampler_and_trainer_is_reported() -> None:
+    sampled = AT_POLICY.copy()
+    sampled[0] += 0.5
+    values = health(batch(sampler_logprobs=sampled), np.arange(9))
+    assert values["logprob_drift_max"] == pytest.approx(0.5, abs=1e-5)
+    assert values["logprob_drift_mean"] == pytest.approx(0.5 / TOKENS, abs=1e-5)
+
+
+def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
+    partly = np.where(np.char.startswith(OWNER.astype(str), "p"), 0.0, A)
+    unscored = OWNER != "r/0"
+    values = health(batch(advantages=partly, mask=unscored), np.arange(8))
+    assert values["zero_variance_groups"] == pytest.approx(1 / 2)  # p, but not q
+    assert values["trained_trajectories"] == 8
+
+    # an old policy at which every ratio is 2 (above) or 1/2 (below)
+    up = np.where(np.arange(TOKENS) % 2, np.log(2), -np.log(2))
+    of = batch(advantages=np.ones(TOKENS), policy_logprobs=AT_POLICY - up.astype(np.float32))
+    _, metrics = run(of)
+    high = (np.arange(TOKENS) % 2).mean()
+    assert metric(metrics, "clip_fraction_high") == pytest.approx([high])
+    assert metric(metrics, "clip_fraction_low") == [0]
+    assert metric(metrics, "ratio_mean") == pytest.approx([2 * high + 0.5 * (1 - high)], abs=1e-4)
+    assert metric(metrics, "ratio_max") == pytest.approx([2], abs=1e-3)
+
+
+def test_the_loss_is_what_its_definition_says() -> None:
+    _, metrics = run(batch(), kl_coef=0.5, aggregation="token_mean")
+    log_ratio = (AT_REFERENCE - AT_POLICY).astype(np.float64)
+    k3 = np.expm1(log_ratio) - log_ratio
+    assert metric(metrics, "policy_loss") == pytest.approx([-A.mean()], abs=1e-5)
+    assert metric(metrics, "reference_kl") == pytest.approx([k3.mean()], rel=1e-4)
+    assert metric(metrics, "loss") == pytest.approx([-A.mean() + 0.5 * k3.mean()], rel=1e-4)
+
+
+def test_p40_the_kl_both_ways_is_what_it_says() -> None:
+    _, metrics = run(batch(policy_logprobs=MOVED))
+    log_ratio = (AT_POLICY - MOVED).astype(np.float64)
+    assert metric(metrics, "old_kl_k1") == pytest.approx([log_ratio.mean()], abs=1e-5)
+    assert metric(metrics, "old_kl") == pytest.approx(
+        [(np.expm1(-log_ratio) + log_ratio).mean()], rel=1e-4
+    )
+    assert metric(metrics, "reverse_kl") == pytest.approx(
+        [(np.expm1(log_ratio) - log_ratio).mean()], rel=1e-4
+    )

@@ -148,7 +148,8 @@ def _read(
 def check_references(
     parameters: Resolved, project: Path, inputs: Collection[str] = ("params:model",)
 ) -> None:
-    """Check what the parameters name: the environment with its options, and the base model.
+    """Check what the parameters name: the environment with its options, and the base model; and
+    what one group needs of another.
 
     The estimator, the objective, the reward terms and the like are checked by their groups.
 
@@ -159,12 +160,19 @@ def check_references(
             the base model may be missing: ``pretrain`` makes one.
 
     Raises:
-        ParameterError: something is named that does not exist, or cannot be used.
+        ParameterError: something is named that does not exist, or cannot be used, or is needed and
+            is switched off.
     """
     from agent_r1.environments import EnvironmentParameters, check_environment
     from agent_r1.training.policy import ModelFolderError, check_model_folder
 
     check_environment(EnvironmentParameters(**parameters.groups["environment"]))
+    backbone = parameters.groups["update"]["critic"]["backbone"]
+    if backbone != "none" and not parameters.groups["logprobs"]["values"]:
+        raise ParameterError(
+            f"update.critic.backbone is {backbone}, and the critic learns from its own values: set "
+            "logprobs.values to true"
+        )
     if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
         return
     try:

@@ -27,9 +27,12 @@ from agent_r1.losses.importance import Importance, importance
 from agent_r1.losses.kl import k1, k3, kl_estimator
 from agent_r1.losses.registry import objective
 from agent_r1.training.batching import MicroBatch, micro_batches
+from agent_r1.training.critic import Critic, CriticParameters
 from agent_r1.training.logprobs import Entropy, Head, TokenScores, score
 from agent_r1.training.metrics import Totals
+from agent_r1.training.optimizer import ensure_gradients
 from agent_r1.training.update_batch import UpdateBatch
+from agent_r1.training.value_step import ValueStep
 
 
 class AccumulationParameters(LossParameters):
@@ -42,6 +45,8 @@ class AccumulationParameters(LossParameters):
     """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
     gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
     nothing about them."""
+    critic: CriticParameters = CriticParameters()
+    """Who says what a state is worth, and how it learns that."""
 
 
 def accumulate(
@@ -50,18 +55,22 @@ def accumulate(
     batch: UpdateBatch,
     picked: np.ndarray,
     parameters: AccumulationParameters,
+    critic: Critic | None = None,
 ) -> dict[str, float]:
     """Add the gradients of one mini-batch (trajectories ``picked``) to the model's.
+
+    A ``critic`` on the model's hidden states has its loss in the same backward, with the weight
+    ``value_coef`` (J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017), eq. 9).
 
     Returns the mini-batch's metrics, see `agent_r1.training.update.train`; one that has nothing to
     be computed from (no token was run, there is no reference) is left out.
     """
-    step = _step(batch, picked, parameters)
+    step = _step(batch, picked, parameters, critic)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
     size = parameters.micro_batch_trajectories
     blocks = list(micro_batches(batch.sequences, chosen, size, step.run))
-    for parameter in model.parameters():  # nothing to run is a gradient of 0, not of None
-        parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+    for trained in (model,) if critic is None else (model, critic):
+        ensure_gradients(trained)
     totals = Totals()
     totals.sums(loss=0.0, policy_loss=0.0)
     slopes = _slopes(model, head, step, blocks, totals) if step.is_cut_by(blocks) else None
@@ -72,7 +81,10 @@ def accumulate(
             loss = step.policy_loss(scores.logprobs_N, block.actions_N, totals)
         else:
             loss = (slopes[block.actions_N] * scores.logprobs_N).sum()
-        step.regularised(loss, scores, block.actions_N, totals).backward()
+        loss = step.regularised(loss, scores, block.actions_N, totals)
+        if critic is not None:
+            loss = loss + step.value_loss(critic(scores.states_N_D), block.actions_N, totals)
+        loss.backward()
     run = int(step.run.sum())
     values = totals.values(run) | {"tokens": int(step.mask.sum()), "run_tokens": run}
     values["ess"] = step.importance.effective_sample_size
@@ -100,11 +112,14 @@ def _slopes(
 
 
 def _step(
-    batch: UpdateBatch, picked: np.ndarray, parameters: AccumulationParameters
+    batch: UpdateBatch,
+    picked: np.ndarray,
+    parameters: AccumulationParameters,
+    critic: Critic | None,
 ) -> _OptimizerStep:
     chosen = objective(parameters.objective)
     owner = batch.sequences.action_trajectory
-    sequence = owner if parameters.sequence == "trajectory" else batch.sequences.action_row
+    sequence = batch.sequences.labels(parameters.sequence)
     mask = batch.mask & np.isin(owner, picked)
     aggregation, length = parameters.aggregation, parameters.norm_length
     weights = torch.from_numpy(token_weights(mask, sequence, aggregation, length)).float()
@@ -112,17 +127,22 @@ def _step(
     if chosen.couples == "pairs":
         of_losses = torch.from_numpy(mask / max(len(batch.pairs), 1)).float()
     old = batch.old_logprobs.numpy()
+    run, values = _run(batch, chosen, mask, sequence, parameters), None
+    if critic is not None:
+        values = ValueStep.of(batch, picked, parameters, parameters.critic.value_clip)
+        run = run | values.mask
     return _OptimizerStep(
         batch=batch,
         parameters=parameters,
         objective=chosen,
         mask=mask,
-        run=_run(batch, chosen, mask, sequence, parameters),
+        run=run,
         sequence=torch.from_numpy(sequence),
         trajectory=torch.from_numpy(owner),
         weights=weights,
         loss_weights=of_losses,
         importance=importance(old, batch.sampler_logprobs, mask, sequence, parameters),
+        values=values,
     )
 
 
@@ -162,6 +182,8 @@ class _OptimizerStep:
     loss_weights: torch.Tensor
     """float32: of the objective's losses."""
     importance: Importance
+    values: ValueStep | None
+    """With a critic on the model's hidden states."""
 
     def is_cut_by(self, blocks: list[MicroBatch]) -> bool:
         """Whether tokens that the objective must see together are in several blocks."""
@@ -177,7 +199,7 @@ class _OptimizerStep:
     ) -> TokenScores:
         """Log-probs of the block's tokens, each at the temperature it was sampled at."""
         temperature = torch.from_numpy(self.batch.sequences.temperature)[block.actions_N]
-        return score(model, head, block, temperature, entropy)
+        return score(model, head, block, temperature, entropy, self.values is not None)
 
     def policy_loss(
         self, logprobs: torch.Tensor, actions: torch.Tensor, totals: Totals
@@ -239,4 +261,12 @@ class _OptimizerStep:
             bonus = parameters.entropy_coef * aggregate(scores.entropy_N, weight)
             totals.sums(loss=-bonus.item())
             loss = loss - bonus
+        return loss
+
+    def value_loss(
+        self, values: torch.Tensor, actions: torch.Tensor, totals: Totals
+    ) -> torch.Tensor:
+        """These tokens' share of the value loss, weighted."""
+        loss = self.parameters.critic.value_coef * self.values.loss(values, actions, totals)
+        totals.sums(loss=loss.item())
         return loss

@@ -31,6 +31,12 @@ class MicroBatch:
     actions_N: torch.Tensor
     """int64: their flat action indices."""
 
+    def where_predicted(self, states_B_L_D: torch.Tensor) -> torch.Tensor:
+        """[N, D] of [B, L, D]: what stands at the positions that predict the scored tokens."""
+        # Every predictor occurs once, so the backward of the selection adds nothing up.
+        places = self.predictors_N.to(states_B_L_D.device)
+        return states_B_L_D.flatten(0, 1).index_select(0, places)
+
 
 def micro_batches(
     sequences: Sequences, chosen: np.ndarray, size: int, scored: np.ndarray | None = None

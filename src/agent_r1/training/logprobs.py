@@ -27,8 +27,10 @@ from agent_r1.hashing import folder_sha256
 from agent_r1.parameters import Parameters
 from agent_r1.schemas import Ragged
 from agent_r1.training.batching import MicroBatch, micro_batches
+from agent_r1.training.critic import load_critic
 from agent_r1.training.policy import ModelParameters, load_policy
 from agent_r1.training.sequences import Sequences, build_sequences
+from agent_r1.training.values import value_columns
 
 LOGITS_PER_CHUNK = 1 << 23
 """Logits alive at a time: 32 MiB in fp32."""
@@ -41,6 +43,9 @@ class LogprobParameters(Parameters):
     """Sequences per forward; speed and memory only."""
     reference: bool = True
     """Score the reference policy too; the KL needs it."""
+    values: bool = False
+    """Let the critic say V of every sampled token and of the states in which trajectories were
+    truncated; an estimator with a critic needs it."""
 
 
 class TokenScores(NamedTuple):
@@ -50,6 +55,8 @@ class TokenScores(NamedTuple):
     """float32 nats, of log_softmax(logits / T)."""
     entropy_N: torch.Tensor | None
     """float32 nats, of softmax(logits / T); None unless asked for."""
+    states_N_D: torch.Tensor | None = None
+    """The decoder's last hidden states where the tokens are predicted; None unless asked for."""
 
 
 Entropy = Literal["none", "value", "gradient"]
@@ -80,6 +87,7 @@ def score(
     batch: MicroBatch,
     temperature_N: torch.Tensor,
     entropy: Entropy = "none",
+    with_states: bool = False,
 ) -> TokenScores:
     """Log-probs (and entropies) of a micro-batch's action tokens; differentiable.
 
@@ -89,14 +97,20 @@ def score(
         batch: N scored tokens in B sequences of at most L tokens.
         temperature_N: float32 T per scored token.
         entropy: whether the entropy is wanted, and whether its gradient is.
+        with_states: whether the hidden states are wanted, for a value head on them.
     """
     tokens = batch.tokens_B_L.to(model.device)
+    kept_N_D = None
     if head is None:
-        states_B_L_D = model(input_ids=tokens, use_cache=False).logits
+        more = {"output_hidden_states": True} if with_states else {}
+        output = model(input_ids=tokens, use_cache=False, **more)
+        states_N_D = batch.where_predicted(output.logits)
+        if with_states:
+            kept_N_D = batch.where_predicted(output.hidden_states[-1])
     else:
         states_B_L_D = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
-    # Every predictor occurs once, so the backward of the selection adds nothing up.
-    states_N_D = states_B_L_D.flatten(0, 1).index_select(0, batch.predictors_N.to(model.device))
+        states_N_D = batch.where_predicted(states_B_L_D)
+        kept_N_D = states_N_D if with_states else None
     targets_N = batch.targets_N.to(model.device)
     temperature_N = temperature_N.to(model.device)
 
@@ -114,8 +128,8 @@ def score(
         )
     logprobs = torch.cat([part[0] for part in parts])
     if entropy == "none":
-        return TokenScores(logprobs, None)
-    return TokenScores(logprobs, torch.cat([part[1] for part in parts]))
+        return TokenScores(logprobs, None, kept_N_D)
+    return TokenScores(logprobs, torch.cat([part[1] for part in parts]), kept_N_D)
 
 
 def _chunk_scores(
@@ -157,17 +171,23 @@ def logprobs_table(
     rollouts: pd.DataFrame,
     policy: Path,
     reference: Path,
+    critic: Path,
     parameters: LogprobParameters,
     model: ModelParameters,
 ) -> pd.DataFrame:
     """The ``logprobs`` table of conformed ``rollouts``, in their row order.
 
     A reference that is the policy itself (equal hashes) is not run: its log-probs are the
-    policy's, so that their KL is exactly 0.
+    policy's, so that their KL is exactly 0. The critic is read if values are wanted; V is 0
+    everywhere if its folder is the empty checkpoint.
+
+    Raises:
+        CriticError: the folder holds no critic, or one of another policy.
     """
     sequences = build_sequences(rollouts)
     size = parameters.micro_batch_sequences
-    ours = token_logprobs(load_policy(policy, model.torch_dtype), sequences, size)
+    actor = load_policy(policy, model.torch_dtype)
+    ours = token_logprobs(actor, sequences, size)
     theirs = None
     if parameters.reference:
         same = folder_sha256(reference) == folder_sha256(policy)
@@ -184,4 +204,7 @@ def logprobs_table(
     }
     if theirs is not None:
         columns["reference_logprobs"] = Ragged(theirs, offsets).to_arrow(pa.float32())
+    if parameters.values:
+        judge = load_critic(critic, actor, model.torch_dtype)
+        columns |= value_columns(rollouts, judge, actor, size)
     return schemas.build(columns, "logprobs")

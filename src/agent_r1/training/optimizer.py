@@ -63,6 +63,14 @@ def warmed_up(parameters: OptimizerParameters, step: int) -> float:
     return parameters.learning_rate * (step + 1) / (parameters.warmup_steps + 1)
 
 
+def ensure_gradients(model: nn.Module) -> None:
+    """Nothing to run is a gradient of 0, not of None: the optimizer then has moments of every
+    parameter, and its state is whole."""
+    for parameter in model.parameters():
+        if parameter.grad is None:
+            parameter.grad = torch.zeros_like(parameter)
+
+
 def optimizer_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, learning_rate: float, max_norm: float
 ) -> float:

@@ -59,13 +59,7 @@ def check_model_folder(path: Path) -> Path:
     folder = Path(path)
     if not folder.is_dir():
         raise ModelFolderError(f"model folder '{folder}' does not exist (model.path)")
-    names = {file.name for file in folder.iterdir() if file.is_file()}
-    pickles = sorted(name for name in names if Path(name).suffix in _PICKLES)
-    if pickles:
-        raise ModelFolderError(
-            f"model folder '{folder}' holds pickled files ({', '.join(pickles)}), which can run "
-            "code when read: convert the weights to safetensors and delete them"
-        )
+    names = {file.name for file in refuse_pickles(folder).iterdir() if file.is_file()}
     if "config.json" not in names:
         raise ModelFolderError(f"model folder '{folder}' has no config.json")
     if not any(name.endswith(".safetensors") for name in names):
@@ -73,6 +67,21 @@ def check_model_folder(path: Path) -> Path:
     if not names & _VOCABULARIES:
         raise ModelFolderError(
             f"model folder '{folder}' has no tokenizer (one of {', '.join(sorted(_VOCABULARIES))})"
+        )
+    return folder
+
+
+def refuse_pickles(folder: Path) -> Path:
+    """The folder, if nothing in it can run code when it is read.
+
+    Raises:
+        ModelFolderError: it holds pickles; they are named.
+    """
+    pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLES)
+    if pickles:
+        raise ModelFolderError(
+            f"model folder '{folder}' holds pickled files ({', '.join(pickles)}), which can run "
+            "code when read: convert the weights to safetensors and delete them"
         )
     return folder
 

@@ -57,12 +57,17 @@ def mini_batches(
     """
     on_pairs = objective.trains_on == "pairs"
     items = np.arange(len(batch.pairs)) if on_pairs else batch.trained
+    for picked in permuted(items, epochs, size, seed):
+        if on_pairs:
+            part = replace(batch, pairs=batch.pairs[picked])
+            yield part, np.unique(part.pairs)
+        else:
+            yield batch, picked
+
+
+def permuted(items: np.ndarray, epochs: int, size: int, seed: int) -> Iterator[np.ndarray]:
+    """``items`` in parts of at most ``size`` and equal size ± 1; each epoch in its own order."""
     parts = -(-len(items) // size)
     for epoch in range(epochs):
         order = np.random.default_rng(derive_seed(seed, "epoch", epoch)).permutation(items)
-        for picked in np.array_split(order, parts) if parts else ():
-            if on_pairs:
-                part = replace(batch, pairs=batch.pairs[picked])
-                yield part, np.unique(part.pairs)
-            else:
-                yield batch, picked
+        yield from np.array_split(order, parts) if parts else ()

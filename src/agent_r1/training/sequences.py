@@ -15,6 +15,7 @@ the tokens of each row in order. That is the order of the flattened list columns
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -56,6 +57,10 @@ class Sequences:
     def action_row(self) -> np.ndarray:
         """int64[action tokens]: the table row (the step) of each token in flat action order."""
         return np.repeat(np.arange(len(self.action_lengths)), self.action_lengths)
+
+    def labels(self, of: Literal["trajectory", "step"]) -> np.ndarray:
+        """int64[action tokens]: which trajectory, or which step, each token is of."""
+        return self.action_trajectory if of == "trajectory" else self.action_row
 
 
 def build_sequences(rollouts: pd.DataFrame) -> Sequences:

@@ -6,6 +6,9 @@
    mini-batch is one optimizer step, whose gradient no split can change
    (`agent_r1.training.accumulation`).
 3. The policy may stop moving before the last mini-batch (``kl_stop``).
+4. A critic on the policy's hidden states learns in the same steps. One with its own backbone is
+   trained after the policy, in mini-batches of the same order (`agent_r1.training.critic_update`);
+   so is any critic in its first ``warmup_iterations`` updates, in which the policy stays as it is.
 
 The old log-probs are the trainer's own (``policy_logprobs``), so the ratio is 1 before the first
 step. Nothing here draws from a global random state: equal inputs give equal bytes.
@@ -18,11 +21,14 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 from transformers import PreTrainedModel
 
 from agent_r1.losses.registry import objective
+from agent_r1.parameters import ParameterError
 from agent_r1.training.accumulation import AccumulationParameters, accumulate
+from agent_r1.training.critic import CriticState, restore_critic, save_critic
+from agent_r1.training.critic_update import critic_step, train_critic
 from agent_r1.training.logprobs import head_of
 from agent_r1.training.metrics import MetricLog
 from agent_r1.training.optimizer import (
@@ -58,6 +64,27 @@ class UpdateParameters(OptimizerParameters, AccumulationParameters):
         objective(name)
         return name
 
+    @model_validator(mode="after")
+    def _a_shared_critic_sees_what_it_learns_from(self) -> UpdateParameters:
+        trained = objective(self.objective).trains_on
+        if self.critic.backbone == "shared" and trained != "advantages":
+            raise ParameterError(
+                f"objective '{self.objective}' trains on {trained}, so a critic on the policy's "
+                "hidden states would not see the other trajectories: set critic.backbone to own or "
+                "none"
+            )
+        return self
+
+    @property
+    def critic_adamw(self) -> OptimizerParameters:
+        """The critic's AdamW: that of the policy but for the learning rate."""
+        return self.model_copy(update={"learning_rate": self.critic.learning_rate})
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether there is a critic to be trained."""
+        return self.critic.backbone != "none"
+
     @property
     def needs_reference(self) -> bool:
         """Whether the loss cannot be computed without the reference's log-probs."""
@@ -72,6 +99,7 @@ def train(
     seed: int,
     steps_before: int = 0,
     on_step: OnStep | None = None,
+    critic: CriticState | None = None,
 ) -> tuple[int, pd.DataFrame]:
     """Update ``model`` in place; returns the optimizer steps taken and the metrics table.
 
@@ -84,9 +112,15 @@ def train(
     ``ess`` (effective sample size of the importance weights, a share) and ``importance_capped``;
     ``grad_norm`` before clipping; ``learning_rate``.
 
+    Per optimizer step of a critic: ``value_loss`` (half the squared error, squared units of the
+    return), ``value_clip_fraction`` (share of its trained tokens) and ``critic_grad_norm`` (before
+    clipping; of the head alone if the backbone is shared).
+
     Once, at step 0: ``initial_ratio_max_deviation`` (max |ratio - 1|, 0 but for rounding), those of
     `agent_r1.training.update_batch.health`, ``trained_pairs`` if the objective trains on pairs, and
-    ``kl_coef`` if it is not 0. With ``kl_stop``, at the end: ``kl_stopped`` (1 or 0).
+    ``kl_coef`` if it is not 0; with a critic ``critic_warmup`` (1 or 0) and those of
+    `agent_r1.training.value_targets.ValueTargets.health`. With ``kl_stop``, at the end:
+    ``kl_stopped`` (1 or 0).
 
     Args:
         model: the policy of the last iteration.
@@ -96,8 +130,9 @@ def train(
         seed: decides the order of the trajectories.
         steps_before: optimizer steps taken in earlier iterations, for the warm-up.
         on_step: told each step's number and metrics, for a progress display.
+        critic: trained in place; None without one.
     """
-    head, log, step = head_of(model), MetricLog(), 0
+    log, taken = MetricLog(), 0
     chosen = objective(parameters.objective)
     selected = select(batch, chosen)
     once = health(batch, batch.trained) | {"trained_trajectories": len(selected.trained)}
@@ -105,20 +140,60 @@ def train(
         once["trained_pairs"] = len(selected.pairs)
     if parameters.kl_coef:
         once["kl_coef"] = parameters.kl_coef
+    before = 0 if critic is None else critic.steps
+    warming_up = critic is not None and critic.updates < parameters.critic.warmup_iterations
+    alone = critic is not None and (warming_up or critic.critic.backbone is not None)
+    if critic is not None:
+        once["critic_warmup"] = warming_up
+    if warming_up:
+        log.add(0, **once)
+    else:
+        with_policy = None if alone else critic
+        moved = (model, optimizer, with_policy)
+        taken = _train_policy(*moved, selected, parameters, seed, steps_before, on_step, log, once)
+    if alone:
+        train_critic(critic, model, batch, parameters, seed, log, on_step if warming_up else None)
+    if critic is not None:
+        critic.updates += critic.steps > before
+    return taken, log.table()
+
+
+def _train_policy(
+    model: PreTrainedModel,
+    optimizer: torch.optim.Optimizer,
+    critic: CriticState | None,
+    batch: UpdateBatch,
+    parameters: UpdateParameters,
+    seed: int,
+    steps_before: int,
+    on_step: OnStep | None,
+    log: MetricLog,
+    once: dict[str, float],
+) -> int:
+    """The policy's optimizer steps, and those of a critic on its hidden states; how many.
+
+    ``batch`` is of `select`; what is logged ``once`` goes to the first step.
+    """
+    head, step = head_of(model), 0
+    chosen, judge = objective(parameters.objective), None if critic is None else critic.critic
     size, limit, stopped = parameters.mini_batch_trajectories, parameters.kl_stop, False
-    for part, picked in mini_batches(selected, chosen, parameters.epochs, size, seed):
-        values = accumulate(model, head, part, picked, parameters)
+    for part, picked in mini_batches(batch, chosen, parameters.epochs, size, seed):
+        values = accumulate(model, head, part, picked, parameters, judge)
         deviation = values.pop("ratio_max_deviation", 0.0)
         if limit is not None and values.get("old_kl", 0.0) > limit:
             # Measured before the step, so it is what the steps so far did: this one is not taken.
             stopped = True
             optimizer.zero_grad(set_to_none=True)
+            if critic is not None:
+                critic.optimizer.zero_grad(set_to_none=True)
             break
         if step == 0:
             once["initial_ratio_max_deviation"] = deviation
         rate = warmed_up(parameters, steps_before + step)
         norm = optimizer_step(model, optimizer, rate, parameters.max_grad_norm)
         values |= {"grad_norm": norm, "learning_rate": rate}
+        if critic is not None:
+            values["critic_grad_norm"] = critic_step(critic, parameters)
         log.add(step, **values, **(once if step == 0 else {}))
         if on_step is not None:
             on_step(step, values)
@@ -127,29 +202,41 @@ def train(
         log.add(0, **once)  # there was nothing to train on: the policy stays as it is
     if limit is not None:
         log.add(max(step - 1, 0), kl_stopped=stopped)
-    return step, log.table()
+    return step
 
 
 def update_policy(
     policy: Path,
+    critic: Path,
     trainer_state: Path,
     batch: UpdateBatch,
     parameters: UpdateParameters,
     model: ModelParameters,
     seed: int,
     policy_folder: Path,
+    critic_folder: Path,
     state_folder: Path,
     on_step: OnStep | None = None,
 ) -> pd.DataFrame:
-    """Train the policy in ``policy``; writes the next policy and trainer state, returns metrics."""
+    """Train the policy in ``policy`` and its critic; writes the next policy, critic and trainer
+    state, returns metrics. What took no optimizer step is copied byte for byte."""
     trained = load_policy(policy, model.torch_dtype)
     optimizer = make_optimizer(trained, parameters)
     before = restore_state(trained, optimizer, trainer_state)
-    taken, metrics = train(trained, optimizer, batch, parameters, seed, before, on_step)
+    judge, judged_before = None, 0
+    if parameters.needs_values:
+        adamw, dtype = parameters.critic_adamw, model.torch_dtype
+        judge = restore_critic(critic, trained, parameters.critic, adamw, dtype)
+        judged_before = judge.steps
+    taken, metrics = train(trained, optimizer, batch, parameters, seed, before, on_step, judge)
     if taken:
         save_policy(trained, policy, policy_folder)
         save_state(trained, optimizer, before + taken, state_folder)
     else:  # the same bytes; and a state before the first step has no moments to be saved
         copy_checkpoint(policy, policy_folder)
         copy_checkpoint(trainer_state, state_folder)
+    if judge is not None and judge.steps > judged_before:
+        save_critic(judge, critic_folder)
+    else:
+        copy_checkpoint(critic, critic_folder)
     return metrics

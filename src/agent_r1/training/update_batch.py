@@ -9,8 +9,10 @@ import pandas as pd
 import torch
 
 from agent_r1.losses.kl import k3
-from agent_r1.schemas import SchemaError, ragged
+from agent_r1.schemas import SchemaError
 from agent_r1.training.sequences import Sequences, build_sequences
+from agent_r1.training.token_columns import token_column
+from agent_r1.training.value_targets import ValueTargets, value_targets
 from agent_r1.trajectories import align, in_order
 
 
@@ -33,6 +35,8 @@ class UpdateBatch:
     """int64[trajectories]: the group of each trajectory."""
     pairs: np.ndarray
     """int64[pairs, 2]: trajectories, the better one first; none without preferences."""
+    targets: ValueTargets | None = None
+    """None without a critic."""
 
     @property
     def drift(self) -> np.ndarray:
@@ -59,13 +63,22 @@ def prepare(
     advantages: pd.DataFrame,
     needs_reference: bool,
     preferences: pd.DataFrame | None = None,
+    needs_values: bool = False,
 ) -> UpdateBatch:
     """Check and flatten the conformed tables of one iteration.
 
+    Args:
+        rollouts: any row order, as of all of them.
+        logprobs: of the policy that is trained.
+        advantages: of an estimator with returns, if values are needed.
+        needs_reference: the reference's log-probs must be there.
+        preferences: None is no pair.
+        needs_values: a critic is trained: values and returns must be there.
+
     Raises:
         SchemaError: they do not hold the same steps, or a list has not its action's length, or a
-            trained token has a value that is not finite, or a needed reference is missing, or a
-            preference names a trajectory that is not there.
+            trained token has a value that is not finite, or needed references, values or returns
+            are missing, or a preference names a trajectory that is not there.
     """
     rollouts = in_order(rollouts, "rollouts")
     logprobs = align(logprobs, "logprobs", rollouts)
@@ -73,15 +86,7 @@ def prepare(
     sequences = build_sequences(rollouts)
 
     def flat(frame: pd.DataFrame, table: str, column: str) -> np.ndarray:
-        values, offsets = ragged(frame[column])
-        wrong = np.flatnonzero(np.diff(offsets) != sequences.action_lengths)
-        if len(wrong):
-            name = frame["trajectory_id"].iloc[wrong[0]]
-            raise SchemaError(
-                f"table '{table}': '{column}' of trajectory '{name}', step "
-                f"{frame['step_index'].iloc[wrong[0]]}, has not the length of its action"
-            )
-        return values
+        return token_column(frame, table, column, sequences.action_lengths)
 
     mask = flat(advantages, "advantages", "loss_mask").astype(bool)
     columns = {
@@ -114,6 +119,7 @@ def prepare(
         mask=mask,
         groups=groups,
         pairs=_pairs(preferences, sequences.trajectories.ids),
+        targets=value_targets(logprobs, advantages, sequences, mask) if needs_values else None,
     )
 
 
@@ -137,7 +143,7 @@ def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
 
     ``zero_variance_groups`` (share of the trained groups whose advantages are all 0),
     ``trained_trajectories``, ``logprob_drift_max`` and ``logprob_drift_mean`` (nats, |sampler -
-    trainer|, over all action tokens).
+    trainer|, over all action tokens); with a critic those of `ValueTargets.health`.
     """
     size = np.zeros(len(batch.sequences.trajectories.ids))
     flat = np.abs(np.where(batch.mask, batch.advantages.numpy(), 0.0))
@@ -146,7 +152,8 @@ def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
     largest = np.zeros(len(groups))
     np.maximum.at(largest, member, size[trained])
     drift = batch.drift
-    return {
+    values = {} if batch.targets is None else batch.targets.health()
+    return values | {
         "zero_variance_groups": float((largest == 0).mean()) if len(groups) else 0.0,
         "trained_trajectories": len(trained),
         "logprob_drift_max": float(drift.max(initial=0.0)),

@@ -23,8 +23,11 @@ def compute_logprobs(
 ) -> pd.DataFrame:
     """The ``logprobs`` table: a row per row of ``rollouts``, in its order.
 
-    ``values`` and ``bootstrap_value`` are null: no objective has a critic yet, and ``critic`` is
-    the empty checkpoint.
+    ``values`` and ``bootstrap_value`` are null unless ``logprobs.values`` is true; they are 0 if
+    ``critic`` is the empty checkpoint.
+
+    Raises:
+        CriticError: values are wanted and ``critic`` does not fit the policy.
     """
     model = ModelParameters.read(model, "model")
     use_threads(model)
@@ -32,6 +35,7 @@ def compute_logprobs(
         schemas.conform(rollouts, "rollouts"),
         policy,
         reference,
+        critic,
         LogprobParameters.read(parameters, "logprobs"),
         model,
     )

@@ -13,7 +13,7 @@ from agent_r1.losses.kl_controller import current_coefficient, steer
 from agent_r1.seeding import derive_seed
 from agent_r1.staging import stage
 from agent_r1.training import update as training
-from agent_r1.training.policy import ModelParameters, copy_checkpoint, use_threads
+from agent_r1.training.policy import ModelParameters, use_threads
 from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import prepare
 
@@ -38,14 +38,18 @@ def update_policy(
 
     The reference enters by its log-probs (table ``logprobs``); ``reference`` itself is for
     objectives that score what was not sampled in this iteration. An objective that has nothing to
-    train on (no pair, no scored trajectory) leaves the policy as it is.
+    train on (no pair, no scored trajectory) leaves the policy as it is. So do the updates in which
+    a critic warms up, and the trainer state too.
 
     Returns:
-        ``policy``, ``critic`` (unchanged), ``trainer_state``, ``controllers`` (the KL coefficient
-        of the next update, if it is steered), ``update_metrics``.
+        ``policy``, ``critic`` (unchanged if none is configured), ``trainer_state``,
+        ``controllers`` (the KL coefficient of the next update, if it is steered),
+        ``update_metrics``.
 
     Raises:
-        SchemaError: the tables do not fit together, before any work.
+        SchemaError: the tables do not fit together, or a critic is configured and they have no
+            values or no returns; before any work.
+        CriticError: ``critic`` is not of the kind that is configured.
     """
     parameters = UpdateParameters.read(parameters, "update")
     coefficient = current_coefficient(controllers, parameters)
@@ -58,19 +62,21 @@ def update_policy(
         schemas.conform(advantages, "advantages"),
         needs_reference=parameters.needs_reference,
         preferences=schemas.conform(preferences, "preferences"),
+        needs_values=parameters.needs_values,
     )
-    new_policy, new_state = stage("policy"), stage("trainer_state")
+    new_policy, new_critic, new_state = stage("policy"), stage("critic"), stage("trainer_state")
     metrics = training.update_policy(
         policy,
+        critic,
         trainer_state,
         batch,
         parameters,
         model,
         derive_seed(seed, iteration, "update_policy"),
         new_policy,
+        new_critic,
         new_state,
         progress.stepper(),
     )
-    new_critic = copy_checkpoint(critic, stage("critic"))
     steered = steer(controllers, parameters, batch.reference_kl(), len(batch.trained))
     return new_policy, new_critic, new_state, steered, metrics

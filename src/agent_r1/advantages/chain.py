@@ -24,10 +24,10 @@ class Chain:
     """int64[trajectories + 1]: trajectory ``i`` is links ``offsets[i]:offsets[i + 1]``."""
     rewards: np.ndarray
     """float64[links], the KL taken away; 0 where not scored."""
-    firsts: np.ndarray | None
+    firsts: np.ndarray | None = None
     """int64[links]: each step's first action token; None where the links are the tokens."""
-    tokens: np.ndarray
-    """int64[links]: action tokens of each step; empty where the links are the tokens."""
+    tokens: np.ndarray | None = None
+    """int64[links]: action tokens of each step; None where the links are the tokens."""
 
     @property
     def acting(self) -> np.ndarray:
@@ -68,7 +68,7 @@ def chain(inputs: EstimatorInputs, level: Literal["token", "step"]) -> Chain:
         per_token[inputs.token_offsets[1:][acts] - 1] = rewards[acts]
         if inputs.kl_coef:
             per_token -= inputs.kl_penalty
-        return Chain(inputs.token_offsets[inputs.offsets], per_token, None, np.empty(0, np.int64))
+        return Chain(inputs.token_offsets[inputs.offsets], per_token)
     if inputs.kl_coef:
         rewards = rewards - row_sums(inputs.kl_penalty, inputs.action_lengths)
     steps = np.concatenate([[0], np.cumsum(acts)])

@@ -1,10 +1,10 @@
 """GiGPO: groups inside groups. A step is also compared with other steps from the same state.
 
 L. Feng et al., "Group-in-Group Policy Optimization for LLM Agent Training" (2025), sec. 4:
-A = A_episode + step_weight · A_step. A_episode is the trajectory's reward relative to its group, as in GRPO.
-A_step is the step's return Σ_{k≥t} gamma^(k-t) r_k relative to the steps of the same group that started
-in an equal state (``state_key``), its *anchor*. Both are deviations from the mean, over the
-standard deviation if ``normalize_std``.
+A = A_episode + step_weight · A_step. A_episode is the trajectory's reward relative to its group,
+as in GRPO. A_step is the step's return Σ_{k≥t} gamma^(k-t) r_k relative to the steps of the same
+group that started in an equal state (``state_key``), its *anchor*. Both are deviations from the
+mean, over the standard deviation if ``normalize_std``.
 """
 
 from __future__ import annotations

@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from agent_r1 import schemas
 from agent_r1.advantages.base import AdvantageParameters
-from agent_r1.advantages.groups import group_statistics
 from agent_r1.advantages.inputs import EstimatorInputs
 from agent_r1.advantages.registry import estimator
 from agent_r1.advantages.whitening import whiten
@@ -56,7 +55,7 @@ def advantages_table(
     advantages = np.where(inputs.per_token(inputs.scored), estimate.advantages, 0.0)
     if chosen.whitens if parameters.whiten is None else parameters.whiten:
         _whiten(advantages, inputs, trained, estimate.compared, parameters.whiten_by)
-    sizes = group_statistics(inputs.trajectory_rewards, inputs.groups).size[inputs.groups]
+    sizes = np.bincount(inputs.groups, inputs.scored)[inputs.groups].astype(np.int32)
     columns = {
         "advantages": Ragged(advantages, inputs.token_offsets).to_arrow(pa.float32()),
         "loss_mask": Ragged(inputs.per_token(trained), inputs.token_offsets).to_arrow(pa.bool_()),

@@ -123,3 +123,8 @@ def test_p15_groups_of_one_where_a_task_was_tried_often_are_an_error() -> None:
     wrong = [episode(f"q/{index}", turn(1.0), group_id=f"g{index}") for index in range(4)]
     with pytest.raises(SchemaError, match="'q' was tried 4 times, but every group_id"):
         advantages(*wrong, estimator="reinforce_plus_plus_baseline")
+
+
+def test_p15_who_compares_no_groups_does_not_mind() -> None:
+    alone = [episode(f"q/{index}", turn(1.0), group_id=f"g{index}") for index in range(4)]
+    assert column(advantages(*alone, estimator="returns")) == [[1.0, 1.0]] * 4

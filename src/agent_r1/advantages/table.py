@@ -43,26 +43,21 @@ def advantages_table(
 
     Raises:
         SchemaError: the tables do not hold the same steps, a number that is needed is missing or
-            not finite, or every group has one member though a task was tried several times.
+            not finite, or groups are compared and every one has one member, though a task was
+            tried several times.
     """
     inputs = EstimatorInputs.read(
         rollouts, rewards, logprobs, parameters.kl_coef, parameters.kl_estimator
     )
-    _check_groups(inputs)
     chosen = estimator(parameters.estimator)
     estimate = chosen.estimate(inputs, parameters)
+    if estimate.compared is not None:
+        _check_groups(inputs)
     trained = inputs.scored & ~inputs.cut if parameters.mask_truncated else inputs.scored
     advantages = np.where(inputs.per_token(inputs.scored), estimate.advantages, 0.0)
     if chosen.whitens if parameters.whiten is None else parameters.whiten:
         _whiten(advantages, inputs, trained, estimate.compared, parameters.whiten_by)
-    sizes = np.bincount(inputs.groups, inputs.scored)[inputs.groups].astype(np.int32)
-    columns = {
-        "advantages": Ragged(advantages, inputs.token_offsets).to_arrow(pa.float32()),
-        "loss_mask": Ragged(inputs.per_token(trained), inputs.token_offsets).to_arrow(pa.bool_()),
-        "group_size": pa.array(inputs.per_row(sizes)),
-    }
-    if estimate.returns is not None:
-        columns["returns"] = _returns(estimate.returns, inputs)
+    columns = _columns(inputs, advantages, trained, estimate.returns)
     if inputs.given_order is not None:
         columns = {name: column.take(inputs.given_order) for name, column in columns.items()}
     for key in ("trajectory_id", "step_index"):
@@ -87,10 +82,24 @@ def _whiten(
         whiten(advantages, inputs.per_token(trained & part), moved & inputs.per_token(part))
 
 
-def _returns(returns: np.ndarray, inputs: EstimatorInputs) -> pa.ListArray:
-    """A critic's targets; null where a token has none, and for unscored trajectories."""
-    missing = ~inputs.per_token(inputs.scored) | np.isnan(returns)
-    return Ragged(returns, inputs.token_offsets).to_arrow(pa.float32(), null=missing)
+def _columns(
+    inputs: EstimatorInputs,
+    advantages: np.ndarray,
+    trained: np.ndarray,
+    returns: np.ndarray | None,
+) -> dict[str, pa.Array]:
+    """The columns but for the keys, in the order of the inputs."""
+    offsets = inputs.token_offsets
+    sizes = np.bincount(inputs.groups, inputs.scored)[inputs.groups].astype(np.int32)
+    columns = {
+        "advantages": Ragged(advantages, offsets).to_arrow(pa.float32()),
+        "loss_mask": Ragged(inputs.per_token(trained), offsets).to_arrow(pa.bool_()),
+        "group_size": pa.array(inputs.per_row(sizes)),
+    }
+    if returns is not None:
+        missing = ~inputs.per_token(inputs.scored) | np.isnan(returns)
+        columns["returns"] = Ragged(returns, offsets).to_arrow(pa.float32(), null=missing)
+    return columns
 
 
 def _check_groups(inputs: EstimatorInputs) -> None:

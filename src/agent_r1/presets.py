@@ -25,6 +25,27 @@ FOLDER = "algorithms"
 """Of the presets, in ``conf/``."""
 
 
+def read_preset(conf: Path, name: str) -> DictConfig:
+    """What the preset says: groups of parameters.
+
+    Args:
+        conf: the configuration folder.
+        name: of the algorithm.
+
+    Raises:
+        ParameterError: there is no such preset; the nearest one is named.
+    """
+    folder = conf / FOLDER
+    path = folder / f"{name}.yml"
+    if not path.is_file():
+        known = [file.stem for file in folder.glob("*.yml")]
+        raise ParameterError(f"there is no algorithm '{name}'.{nearest(str(name), known)}")
+    loaded = OmegaConf.load(path)
+    if not isinstance(loaded, DictConfig):
+        raise ParameterError(f"{path} must be groups of parameters")
+    return loaded
+
+
 class PresetConfigLoader(OmegaConfigLoader):
     """Kedro's configuration loader, with the preset between ``base`` and the environment."""
 
@@ -34,7 +55,7 @@ class PresetConfigLoader(OmegaConfigLoader):
             base, environment = raw[0], raw[1]
             name = self._algorithm(base.values(), environment.values())
             if name is not None:
-                self._lay_over(base.values(), self._preset(name), name)
+                self._lay_over(base.values(), read_preset(Path(self.conf_source), name), name)
         return raw
 
     def _algorithm(
@@ -43,17 +64,6 @@ class PresetConfigLoader(OmegaConfigLoader):
         named = [file.get("algorithm") for file in (*base, *environment) if "algorithm" in file]
         asked = (self.runtime_params or {}).get("algorithm")
         return asked if asked is not None else named[-1] if named else None
-
-    def _preset(self, name: str) -> DictConfig:
-        folder = Path(self.conf_source) / FOLDER
-        path = folder / f"{name}.yml"
-        if not path.is_file():
-            known = [file.stem for file in folder.glob("*.yml")]
-            raise ParameterError(f"there is no algorithm '{name}'.{nearest(str(name), known)}")
-        loaded = OmegaConf.load(path)
-        if not isinstance(loaded, DictConfig):
-            raise ParameterError(f"{path} must be groups of parameters")
-        return loaded
 
     def _lay_over(self, base: Iterable[DictConfig], preset: DictConfig, name: str) -> None:
         files = list(base)

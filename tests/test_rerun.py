@@ -332,6 +332,17 @@ def test_an_input_that_was_changed_is_named(experiment):
     assert experiment.calls == []
 
 
+def test_another_algorithm_is_what_its_preset_says(experiment):
+    preset = experiment.path / "conf/algorithms/other.yml"
+    preset.write_text("advantage: {value: 4}\nupdate: {value: 5}\n")
+    result = experiment.rerun("compute_advantages", "2", algorithm="other", update={"value": 6})
+    assert result.changes == {"advantage.value": (0, 4), "update.value": (0, 6)}
+    (path, *_) = experiment.store().paths("iter_00002.compute_advantages")
+    manifest = experiment.store().read(path)
+    assert manifest.aside
+    assert manifest.parameters["params:advantage"] == {"value": 4}
+
+
 def test_unknown_parameters_are_refused(experiment):
     with pytest.raises(ParameterError, match=r"'reward\.valu'"):
         experiment.rerun("score_rewards", "2", reward={"valu": 1})

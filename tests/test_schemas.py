@@ -91,3 +91,11 @@ def test_ragged_follows_slices_and_chunks():
     flat = schemas.ragged(column)
     assert flat.values.tolist() == [2, 3, 4]
     assert flat.offsets.tolist() == [0, 2, 3, 3]
+
+
+def test_elements_of_a_ragged_column_may_be_null():
+    flat = schemas.Ragged(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 2, 3]))
+    array = flat.to_arrow(pa.float32(), null=np.array([False, True, False]))
+    assert array.to_pylist() == [[1.0, None], [], [3.0]]
+    again = schemas.ragged(pd.Series(pd.arrays.ArrowExtensionArray(array)))
+    assert again.values.tolist() == pytest.approx([1.0, np.nan, 3.0], nan_ok=True)

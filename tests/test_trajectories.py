@@ -7,7 +7,7 @@ import pytest
 from step_tables import rewards, rollouts, step
 
 from agent_r1.schemas import SchemaError
-from agent_r1.trajectories import align, find_trajectories, in_order
+from agent_r1.trajectories import align, codes, find_trajectories, in_order, labels
 
 TABLE = rollouts(step("b/0", 1), step("a/0", 0), step("b/0", 0), step("a/1", 0))
 
@@ -50,3 +50,10 @@ def test_tables_with_other_steps_do_not_align() -> None:
     scored = rewards(rollouts(step("a/0"), step("a/1"), step("b/0")), a__0=1, a__1=2, b__0=3)
     with pytest.raises(SchemaError, match="'b/0' has 1 rows there and 2 in 'rollouts'"):
         align(scored, "rewards", TABLE)
+
+
+def test_codes_are_sorted_and_labels_come_as_they_appear() -> None:
+    column = rollouts(step("b/0"), step("a/0"), step("b/1"))["task_id"]
+    numbers, names = codes(column)
+    assert (numbers.tolist(), names) == ([1, 0, 1], ["a", "b"])
+    assert labels(column).tolist() == [0, 1, 0]

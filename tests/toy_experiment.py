@@ -231,6 +231,8 @@ def make_project(folder: Path) -> Path:
         "experiment: ${globals:experiment}\nseed: 0\niterations: 3\n"
         "mlflow: {enabled: false}\nstop: {exact_match: null}\n" + groups
     )
+    (folder / "conf/algorithms").mkdir()
+    (folder / "conf/algorithms/grpo.yml").write_text("{}\n")
     (folder / "data/01_raw/memory.json").write_text("[]\n")
     for name in ("countries", "cities", "elements"):
         table = pd.DataFrame({"name": [name]})

@@ -42,6 +42,8 @@ class ExperimentParameters(Parameters):
 
     experiment: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """Name; part of every path, so letters, digits, ``_`` and ``-``."""
+    algorithm: str = "grpo"
+    """Name of a preset in ``conf/algorithms``; see `agent_r1.presets`."""
     seed: int = Field(default=0, ge=0)
     """Every random draw is derived from it."""
     iterations: int = Field(default=18, ge=0)

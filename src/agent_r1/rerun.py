@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
+from omegaconf import OmegaConf
 
 from agent_r1 import progress
 from agent_r1.datasets import HistoryDataset
@@ -34,6 +35,7 @@ from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
+from agent_r1.presets import read_preset
 
 Downstream = Literal["keep", "cascade", "fork"]
 
@@ -170,11 +172,12 @@ class Rerunner:
         branches = self._history.book.all()
         keep = request.downstream == "keep"
         base = branches[manifest.branch] if keep else branches[-1]
-        runtime = self._runtime(base, request.overrides, self._experiment)
+        asked = self._asked(request.overrides)
+        runtime = self._runtime(base, asked, self._experiment)
         with Session(self._project, runtime, self._env) as session:
             flat = resolved_parameters(session.catalog()).flat()
             changes = differences(base.parameters, flat)
-            _check_changes(changes, request.overrides)
+            _check_changes(changes, asked)
             branch = base
             if changes and not keep:
                 node = manifest.node
@@ -182,12 +185,19 @@ class Rerunner:
             with locked(self._history.filepath.parent):
                 yield session, branch, changes
 
-    def _runtime(
-        self, base: Branch, overrides: Mapping[str, Any], experiment: str
-    ) -> dict[str, Any]:
-        """The recorded parameters with the overrides over them, up to the newest iteration."""
-        flat = {**base.parameters, "iterations": self._newest_iteration(), **flatten(overrides)}
+    def _runtime(self, base: Branch, asked: Mapping[str, Any], experiment: str) -> dict[str, Any]:
+        """The recorded parameters with those that are asked for over them, up to the newest
+        iteration."""
+        flat = {**base.parameters, "iterations": self._newest_iteration(), **asked}
         return nested(flat) | {"experiment": experiment}
+
+    def _asked(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """What ``--params`` says, by dotted names; of an algorithm, what its preset says."""
+        preset: Any = {}
+        if "algorithm" in overrides:
+            conf = self._project / "conf"
+            preset = OmegaConf.to_container(read_preset(conf, overrides["algorithm"]))
+        return flatten(preset) | flatten(overrides)
 
     def _newest_iteration(self) -> int:
         names = (name for name in self._store.iterations() if name.startswith("iter_"))
@@ -218,7 +228,8 @@ class Rerunner:
     def _fork(self, request: Request, node: Node, manifest: Manifest) -> Rerun:
         branches = self._history.book.all()
         name = request.fork or self._free_name()
-        runtime = self._runtime(branches[-1], request.overrides, name)
+        asked = self._asked(request.overrides)
+        runtime = self._runtime(branches[-1], asked, name)
         with Session(self._project, runtime, self._env) as session:
             parameters = resolved_parameters(session.catalog())
             history = history_of(session.catalog())
@@ -226,7 +237,7 @@ class Rerunner:
                 raise ParameterError(f"there is an experiment '{name}' already; name another")
             flat = parameters.flat()
             changes = differences(branches[-1].parameters, flat)
-            _check_changes(changes, request.overrides)
+            _check_changes(changes, asked)
             branch = Branch(
                 len(branches), flat, "fork", node.name, changes, self._experiment, now()
             )
@@ -286,11 +297,11 @@ def _pipeline(session: Session, name: str) -> Pipeline:
         ) from None
 
 
-def _check_changes(changes: Mapping[str, Any], overrides: Mapping[str, Any]) -> None:
-    """Only what ``--params`` names, and defaults beside it, may differ from what is recorded."""
-    asked = {name.rpartition(".")[0] or name for name in flatten(overrides)}
+def _check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Only what is asked for, and defaults beside it, may differ from what is recorded."""
+    groups = {name.rpartition(".")[0] or name for name in asked}
     strange = [
-        key for key in changes if not any(f"{key}.".startswith(f"{name}.") for name in asked)
+        key for key in changes if not any(f"{key}.".startswith(f"{name}.") for name in groups)
     ]
     if strange:
         raise ParameterError(

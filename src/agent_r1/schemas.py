@@ -146,7 +146,13 @@ ADVANTAGES = pa.schema(
     [
         *_STEP_KEY,
         _field("advantages", _F32S, "one per action token; 0 where not scored"),
-        _field("returns", _F32S, "targets of the critic", null="the estimator has no critic"),
+        _field(
+            "returns",
+            _F32S,
+            "targets of the critic; an element is null where a token has none: all but a step's "
+            "first at level step, and what is not scored",
+            null="the estimator has no returns",
+        ),
         _field("loss_mask", _BOOLS, "true where the token is trained on"),
         _field("group_size", _INT, "scored trajectories of the group"),
     ]
@@ -305,11 +311,12 @@ class Ragged(NamedTuple):
         """Elements per row, int64."""
         return np.diff(self.offsets)
 
-    def to_arrow(self, element: pa.DataType) -> pa.ListArray:
-        """Back to an Arrow list column with this element type."""
+    def to_arrow(self, element: pa.DataType, null: np.ndarray | None = None) -> pa.ListArray:
+        """Back to an Arrow list column with this element type; ``null``: bool, which are null."""
         kind = pa.list_(pa.field("element", element))
         offsets = pa.array(self.offsets.astype(np.int32))
-        return pa.ListArray.from_arrays(offsets, pa.array(self.values, type=element), type=kind)
+        values = pa.array(self.values, type=element, mask=null)
+        return pa.ListArray.from_arrays(offsets, values, type=kind)
 
 
 def ragged(column: pd.Series) -> Ragged:

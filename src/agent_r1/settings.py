@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from agent_r1.hooks import LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
+from agent_r1.presets import PresetConfigLoader
 
 # Kedro only warns when a run does not read back what it saved; here that is a lost result.
 warnings.filterwarnings("error", message="Save version")
@@ -18,6 +19,7 @@ HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks())
 # kedro-mlflow cannot do a child run per iteration; `agent_r1.tracking` does it.
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro_mlflow", "kedro-telemetry")
 
+CONFIG_LOADER_CLASS = PresetConfigLoader
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",

@@ -167,7 +167,8 @@ def make_project(folder: Path) -> Path:
     """The repository's project, with `PARAMETERS` as its environment ``faults``."""
     for name in ("pyproject.toml", ".telemetry"):
         shutil.copy(REPOSITORY / name, folder)
-    shutil.copytree(REPOSITORY / "conf/base", folder / "conf/base")
+    for name in ("base", "algorithms"):
+        shutil.copytree(REPOSITORY / "conf" / name, folder / "conf" / name)
     shutil.copy(REPOSITORY / "conf/logging.yml", folder / "conf")
     (folder / "conf/faults").mkdir()
     (folder / "conf/faults/parameters.yml").write_text(PARAMETERS, encoding="utf-8")

@@ -1,16 +1,15 @@
-"""What an estimator is given and gives back."""
+"""What an estimator gives back, and the parameters that all of them share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
 
+from agent_r1.advantages.inputs import EstimatorInputs
 from agent_r1.parameters import Parameters
-from agent_r1.trajectories import Trajectories
 
 
 class AdvantageParameters(Parameters):
@@ -19,19 +18,28 @@ class AdvantageParameters(Parameters):
     estimator: str = "grpo"
     """Name in `agent_r1.advantages.registry.ESTIMATORS`."""
     level: Literal["token", "step"] = "token"
-    """What an advantage belongs to, for estimators that tell tokens of a step apart."""
+    """What an advantage belongs to, and what gamma and lam count, for estimators with returns: an
+    action token, or a step (its advantage is repeated over its tokens)."""
     gamma: float = Field(1.0, ge=0, le=1)
-    """Discount per token or step, for estimators with returns."""
+    """Discount per token or step (of ``level``; GiGPO: per step), for estimators with returns."""
     lam: float = Field(1.0, ge=0, le=1)
-    """Lambda of GAE, for estimators with a critic."""
-    whiten: bool = False
-    """Mean 0 and variance 1 over all trained tokens of the table, after the estimator."""
+    """Lambda of GAE per token or step; 1 trusts the rewards alone, 0 the critic alone."""
+    whiten: bool | None = None
+    """Mean 0 and variance 1 over the trained tokens, after the estimator; null: as its paper."""
+    whiten_by: Literal["batch", "environment"] = "batch"
+    """Whose tokens are whitened together; by environment, in mixtures whose rewards differ."""
     normalize_std: bool = True
-    """Divide by the group's standard deviation (GRPO); false: Dr. GRPO."""
+    """Divide by the group's standard deviation, for GRPO and GiGPO."""
     eps: float = Field(1e-6, gt=0)
-    """Added to the standard deviation."""
+    """Added to the group's standard deviation."""
     step_weight: float = Field(1.0, ge=0)
     """Weight of the step's advantage beside the episode's, for GiGPO."""
+    mask_truncated: bool = False
+    """Do not train on trajectories that a limit cut off (DAPO); see `agent_r1.advantages.table`."""
+    kl_coef: float = Field(0.0, ge=0)
+    """Reward per nat of KL to the reference policy that is taken away; 0: none in the reward."""
+    kl_estimator: Literal["k1", "k2", "k3"] = "k1"
+    """Estimator of that KL; k1 is unbiased, and as a reward it needs no gradient."""
 
     @field_validator("estimator")
     @classmethod
@@ -42,35 +50,22 @@ class AdvantageParameters(Parameters):
         return name
 
 
-@dataclass(frozen=True)
-class EstimatorInputs:
-    """Rewards of whole trajectories and what is needed to spread them over tokens."""
-
-    trajectories: Trajectories
-    trajectory_rewards: np.ndarray
-    """float64[trajectories]; NaN where not scored."""
-    groups: np.ndarray
-    """int64[trajectories]: the group of each trajectory, 0 … groups - 1."""
-    action_lengths: np.ndarray
-    """int64[rows]: action tokens of each table row."""
-
-    @property
-    def scored(self) -> np.ndarray:
-        """bool[trajectories]."""
-        return ~np.isnan(self.trajectory_rewards)
-
-    def per_token(self, values: np.ndarray) -> np.ndarray:
-        """One value per trajectory, repeated over its action tokens in flat action order."""
-        return np.repeat(values[self.trajectories.of_row], self.action_lengths)
-
-
 class Estimate(NamedTuple):
-    """Per action token, in flat action order."""
+    """Per action token, trajectory after trajectory and step after step."""
 
     advantages: np.ndarray
-    """float[action tokens]; 0 where not scored."""
+    """float64[action tokens]; of any value where not scored."""
     returns: np.ndarray | None = None
-    """float[action tokens]: targets of a critic; None if the estimator has none."""
+    """float64[action tokens]: targets of a critic, NaN where a token has none; None if the
+    estimator has no returns."""
+    compared: np.ndarray | None = None
+    """bool[rows]: false where there was nothing to compare with, so that the advantage is 0
+    whatever is done to the others; None: true everywhere."""
 
 
-Estimator = Callable[[EstimatorInputs, AdvantageParameters], Estimate]
+class Estimator(NamedTuple):
+    """An entry of the registry."""
+
+    estimate: Callable[[EstimatorInputs, AdvantageParameters], Estimate]
+    whitens: bool = False
+    """What ``whiten: null`` means."""

@@ -11,6 +11,23 @@ ZERO_VARIANCE = 1e-6
 has no variance: the rest is rounding of float32 rewards."""
 
 
+class Comparison(NamedTuple):
+    """Members of groups against the other members."""
+
+    deviation: np.ndarray
+    """float64[members]: reward - mean of the group; 0 where there is nothing to compare with."""
+    std: np.ndarray
+    """float64[members]: of the group, ddof 1."""
+    size: np.ndarray
+    """int64[members]: scored members of the group."""
+    compared: np.ndarray
+    """bool[members]: scored, and the group has variance (so it is not a group of one)."""
+
+    def scaled(self, normalize_std: bool, eps: float) -> np.ndarray:
+        """float64[members]: deviations, over std + eps if ``normalize_std``."""
+        return self.deviation / (self.std + eps) if normalize_std else self.deviation
+
+
 class GroupStatistics(NamedTuple):
     """One value per group; of its scored members only."""
 
@@ -22,6 +39,11 @@ class GroupStatistics(NamedTuple):
     """float64, ddof 1; 0 in groups without variance."""
     zero_variance: np.ndarray
     """bool: all equal, up to rounding (so is a group of one)."""
+
+
+def has_no_variance(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+    """bool: values between these two differ by rounding only."""
+    return highest - lowest <= ZERO_VARIANCE * np.maximum(1, np.abs(highest))
 
 
 def group_statistics(rewards: np.ndarray, groups: np.ndarray) -> GroupStatistics:
@@ -42,6 +64,14 @@ def group_statistics(rewards: np.ndarray, groups: np.ndarray) -> GroupStatistics
     np.maximum.at(highest, labels, values)
     np.minimum.at(lowest, labels, values)
     highest, lowest = np.where(size > 0, highest, 0.0), np.where(size > 0, lowest, 0.0)
-    zero = highest - lowest <= ZERO_VARIANCE * np.maximum(1, np.abs(highest))
+    zero = has_no_variance(lowest, highest)
     std = np.where(zero, 0.0, np.sqrt(squares / np.maximum(size - 1, 1)))
     return GroupStatistics(size, mean, std, zero)
+
+
+def compare(rewards: np.ndarray, groups: np.ndarray) -> Comparison:
+    """Each of ``rewards`` against its group; see `group_statistics` for the arguments."""
+    statistics = group_statistics(rewards, groups)
+    compared = ~np.isnan(rewards) & ~statistics.zero_variance[groups]
+    deviation = np.where(compared, rewards - statistics.mean[groups], 0.0)
+    return Comparison(deviation, statistics.std[groups], statistics.size[groups], compared)

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from agent_r1.advantages.base import Estimator
+from agent_r1.advantages.dr_grpo import dr_grpo
+from agent_r1.advantages.gae import gae
+from agent_r1.advantages.gigpo import gigpo
 from agent_r1.advantages.grpo import grpo
+from agent_r1.advantages.reinforce_plus_plus import reinforce_plus_plus
+from agent_r1.advantages.reinforce_plus_plus_baseline import reinforce_plus_plus_baseline
+from agent_r1.advantages.returns import returns
+from agent_r1.advantages.rloo import rloo
 from agent_r1.parameters import ParameterError, nearest
 
 ESTIMATORS: dict[str, Estimator] = {
-    "grpo": grpo,
+    "dr_grpo": Estimator(dr_grpo),
+    "gae": Estimator(gae),
+    "gigpo": Estimator(gigpo),
+    "grpo": Estimator(grpo),
+    "reinforce_plus_plus": Estimator(reinforce_plus_plus, whitens=True),
+    "reinforce_plus_plus_baseline": Estimator(reinforce_plus_plus_baseline, whitens=True),
+    "returns": Estimator(returns),
+    "rloo": Estimator(rloo),
 }
 
 

@@ -25,8 +25,9 @@ from agent_r1.persistence import strict_json, write_json
 
 IRRELEVANT = frozenset(
     {
-        # Where results are, how many of them there are, and who is told.
-        "experiment", "iterations", "stop", "mlflow", "retention", "evaluation.every",
+        # Where results are, how many of them there are, who is told, and the name of what the
+        # other parameters say.
+        "experiment", "algorithm", "iterations", "stop", "mlflow", "retention", "evaluation.every",
         # Read by pipelines that no experiment runs.
         "pretrain", "knowledge_base",
     }

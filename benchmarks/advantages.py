@@ -1,0 +1,187 @@
+"""What the advantages of a million steps cost: seconds and memory, for each estimator.
+
+Each estimator gets a process of its own with one core, reads the same tables, and calls the node:
+
+    python benchmarks/advantages.py                       # 200,000 trajectories of 5 steps
+    python benchmarks/advantages.py --tokens 10 grpo gae  # 50 action tokens per trajectory
+
+Prints seconds, and peak memory as a multiple of the tables' (which are counted). Exit code 1 if an
+estimator is above its limits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+SECONDS = {"gae": 6.0}
+OTHER_SECONDS = 3.0
+MEMORY = 3.0
+"""Peak memory with the tables, in multiples of the tables."""
+STEPS, GROUP = 5, 8
+VARIANTS = {
+    "gae at level step": {"estimator": "gae", "level": "step"},
+    "grpo with KL": {"estimator": "grpo", "kl_coef": 0.01},
+}
+"""Measured beside each estimator as it comes."""
+TABLES = ("rollouts", "rewards", "logprobs")
+
+
+class Cost(NamedTuple):
+    seconds: float
+    memory: float
+
+
+def write_tables(folder: Path, trajectories: int, tokens: int) -> None:
+    """The tables of one iteration, as Arrow files; ``tokens`` per step."""
+    import numpy as np
+    import pyarrow as pa
+
+    from agent_r1 import schemas
+
+    rng = np.random.default_rng(0)
+    steps = trajectories * STEPS
+    trajectory, step = np.divmod(np.arange(steps), STEPS)
+    last = step == STEPS - 1
+    names = np.array([f"iter_00001/{i // GROUP:06d}/{i % GROUP}" for i in range(trajectories)])
+    tasks = np.array([f"{i // GROUP:06d}" for i in range(trajectories)])[trajectory]
+    score = rng.integers(0, 2, trajectories).astype(np.float32)
+
+    def lists(values: np.ndarray) -> pa.ListArray:
+        offsets = np.arange(0, len(values) + 1, len(values) // steps, dtype=np.int64)
+        return schemas.Ragged(values, offsets).to_arrow(pa.from_numpy_dtype(values.dtype))
+
+    keys = {"trajectory_id": names[trajectory], "step_index": step.astype(np.int32)}
+    floats = rng.standard_normal(steps * tokens, np.float32)
+    columns = {
+        "rollouts": keys
+        | {
+            "task_id": tasks,
+            "group_id": tasks,
+            "sample_index": (trajectory % GROUP).astype(np.int32),
+            "state_key": [f"{i // GROUP:06d}/{rng.integers(8)}" for i in trajectory],
+            "context_token_ids": lists(np.ones(steps, np.int32)),
+            "action_token_ids": lists(np.ones(steps * tokens, np.int32)),
+            "action_logprobs": lists(-abs(floats)),
+            "terminated": last & (trajectory % 2 == 0),
+            "truncated": last & (trajectory % 2 == 1),
+            "end_reason": np.where(last, np.where(trajectory % 2, "max_steps", "answered"), None),
+        },
+        "rewards": keys
+        | {
+            "reward": np.where(last, score[trajectory], 0).astype(np.float32),
+            "components": ["{}"] * steps,
+            "trajectory_reward": score[trajectory],
+        },
+        "logprobs": keys
+        | {
+            "policy_logprobs": lists(-abs(floats)),
+            "reference_logprobs": lists(-abs(floats[::-1])),
+            "values": lists(floats),
+            "bootstrap_value": pa.array(score[trajectory], mask=~(last & (trajectory % 2 == 1))),
+        },
+    }
+    for name, given in columns.items():
+        table = _filled(given, schemas.SCHEMAS[name], steps)
+        with (
+            pa.OSFile(str(folder / name), "wb") as file,
+            pa.ipc.new_file(file, table.schema) as out,
+        ):
+            out.write_table(table)
+
+
+def _filled(given: dict, schema, rows: int):
+    """A table of ``schema``; what is not given is empty, or null where it may be."""
+    import pyarrow as pa
+
+    arrays = []
+    for field in schema:
+        if field.name in given:
+            values = given[field.name]
+            value = values if isinstance(values, pa.Array) else pa.array(values)
+            arrays.append(value.cast(field.type))
+        elif field.nullable:
+            arrays.append(pa.nulls(rows, field.type))
+        else:
+            arrays.append(
+                pa.repeat(
+                    pa.scalar("" if pa.types.is_string(field.type) else 0).cast(field.type), rows
+                )
+            )
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def measure(folder: Path, parameters: dict[str, object]) -> Cost:
+    """One call of the node on the tables of ``folder``."""
+    import pyarrow as pa
+
+    from agent_r1 import schemas
+    from agent_r1.pipelines.advantage.nodes import compute_advantages
+
+    pa.set_cpu_count(1)
+    before = _peak()
+    frames, size = [], 0
+    for name in TABLES:
+        with pa.OSFile(str(folder / name)) as file:
+            table = pa.ipc.open_file(file).read_all()
+        size += table.nbytes
+        frames.append(schemas.to_frame(table))
+    started = time.perf_counter()
+    result = compute_advantages(*frames, parameters)
+    seconds = time.perf_counter() - started
+    assert len(result) == len(frames[0])
+    return Cost(seconds, (_peak() - before) / size)
+
+
+def _peak() -> int:
+    """Bytes: the most that this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def run_alone(function, *arguments):
+    """Call ``function`` in a fresh process, so that nothing is warm and no memory is left over."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        return pool.apply(function, arguments)
+
+
+def main() -> int:
+    from agent_r1.advantages.registry import ESTIMATORS
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="what to measure; everything by default")
+    parser.add_argument("--trajectories", type=int, default=200_000)
+    parser.add_argument("--tokens", type=int, default=50, help="action tokens per step")
+    options = parser.parse_args()
+    known = {name: {"estimator": name} for name in sorted(ESTIMATORS)} | VARIANTS
+    unknown = set(options.names) - set(known)
+    if unknown:
+        parser.error(f"unknown: {sorted(unknown)}; known: {list(known)}")
+    os.environ["OMP_NUM_THREADS"] = "1"
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        run_alone(write_tables, Path(folder), options.trajectories, options.tokens)
+        for name in options.names or known:
+            cost = run_alone(measure, Path(folder), known[name])
+            limit = SECONDS.get(str(known[name]["estimator"]), OTHER_SECONDS)
+            bad = cost.seconds > limit or cost.memory > MEMORY
+            failed |= bad
+            print(
+                f"{name:30} {cost.seconds:6.2f} s (limit {limit:.0f}) "
+                f"{cost.memory:5.2f} x the input (limit {MEMORY:.0f}){'  TOO MUCH' if bad else ''}",
+                flush=True,
+            )
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

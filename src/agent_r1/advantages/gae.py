@@ -1,0 +1,35 @@
+"""GAE: advantages from a critic.
+
+J. Schulman et al., "High-Dimensional Continuous Control Using Generalized Advantage Estimation"
+(2016), eq. 16: A_t = Σ_k (gamma lam)^k δ_{t+k} with δ_t = r_t + gamma V_{t+1} - V_t; the critic's
+target is A_t + V_t. t counts action tokens (``level: token``) or steps (``level: step``; V of a
+step is read where its state ends, at its first token). V after the last action is 0 if the
+trajectory terminated, and the critic's value of the state it stopped in if it was truncated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agent_r1.advantages.base import AdvantageParameters, Estimate
+from agent_r1.advantages.chain import chain
+from agent_r1.advantages.inputs import EstimatorInputs
+from agent_r1.advantages.scan import discounted_sums
+
+
+def gae(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
+    """Advantages and the critic's targets.
+
+    Raises:
+        SchemaError: a scored trajectory has no values, or a truncated one no bootstrap value.
+    """
+    actions = chain(inputs, parameters.level)
+    values = actions.read(inputs.values)
+    deltas = np.zeros_like(values)
+    deltas[:-1] = values[1:]
+    deltas[actions.ends] = inputs.bootstrap_values[actions.acting]
+    deltas *= parameters.gamma
+    deltas += actions.rewards
+    deltas -= values
+    advantages = discounted_sums(deltas, actions.offsets, parameters.gamma * parameters.lam)
+    return Estimate(actions.spread(advantages), actions.targets(advantages + values))

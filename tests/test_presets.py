@@ -1,0 +1,99 @@
+"""``algorithm=NAME``: a preset over conf/base, under the environment and ``--params``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from kedro.config import OmegaConfigLoader
+
+from agent_r1 import settings
+from agent_r1.parameter_groups import read_parameters
+from agent_r1.parameters import ParameterError
+from agent_r1.presets import PresetConfigLoader
+
+REPOSITORY = Path(__file__).parents[1]
+SHIPPED = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """Three layers and a preset, each with a key of its own and one that all have."""
+    files = {
+        "base/parameters.yml": "algorithm: plain\nseed: 0\n",
+        "base/parameters_update.yml": (
+            "update: {rate: base, clip: base, steps: base, nested: {a: 1}}"
+        ),
+        "local/parameters.yml": "update: {steps: local}",
+        "fast/parameters.yml": "algorithm: other\nupdate: {steps: fast}",
+        "algorithms/plain.yml": "{}",
+        "algorithms/other.yml": (
+            "update: {clip: preset, steps: preset, rate: preset, nested: {b: 2}}"
+        ),
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def load(env: str | None = None, **params):
+        loader = PresetConfigLoader(
+            str(tmp_path), env=env, runtime_params=params, **settings.CONFIG_LOADER_ARGS
+        )
+        return loader["parameters"]
+
+    load.folder = tmp_path
+    return load
+
+
+def test_without_another_algorithm_there_is_what_base_and_the_environment_say(conf):
+    assert conf()["update"] == {
+        "rate": "base", "clip": "base", "steps": "local", "nested": {"a": 1},
+    }  # fmt: skip
+
+
+def test_the_layers_from_below(conf):
+    values = conf(algorithm="other", update={"rate": "params"})
+    assert values["algorithm"] == "other"
+    assert values["update"] == {
+        "rate": "params", "clip": "preset", "steps": "local", "nested": {"a": 1, "b": 2},
+    }  # fmt: skip
+
+
+def test_an_environment_can_choose_the_algorithm(conf):
+    assert conf(env="fast")["update"]["clip"] == "preset"
+    assert conf(env="fast")["update"]["steps"] == "fast"
+    assert conf(env="fast", algorithm="plain")["update"]["clip"] == "base"
+
+
+def test_an_unknown_algorithm_names_the_nearest(conf):
+    with pytest.raises(ParameterError, match=r"'othr'. Did you mean 'other'"):
+        conf(algorithm="othr")
+
+
+def test_a_preset_of_an_unknown_group_is_refused(conf):
+    (conf.folder / "algorithms/wrong.yml").write_text("updat: {clip: 1}")
+    with pytest.raises(ParameterError, match=r"unknown group 'updat'. Did you mean 'update'"):
+        conf(algorithm="wrong")
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_preset_is_valid_and_is_what_it_says(name):
+    loader = PresetConfigLoader(
+        str(REPOSITORY / "conf"),
+        env="base",
+        runtime_params={"algorithm": name},
+        **settings.CONFIG_LOADER_ARGS,
+    )
+    resolved = read_parameters(loader["parameters"])
+    assert resolved.experiment.algorithm == name
+    if name in ("gspo", "cispo", "dpo"):
+        assert resolved.groups["update"]["objective"] == name
+
+
+def test_the_default_is_a_preset_that_changes_nothing():
+    loaders = (
+        kind(str(REPOSITORY / "conf"), env="base", **settings.CONFIG_LOADER_ARGS)
+        for kind in (PresetConfigLoader, OmegaConfigLoader)
+    )
+    with_preset, plain = (loader["parameters"] for loader in loaders)
+    assert with_preset == plain

@@ -118,3 +118,9 @@ def test_an_unknown_environment_or_option_is_refused(model, environment, message
     with pytest.raises(ParameterError) as caught:
         check(model, environment=environment)
     assert message in str(caught.value)
+
+
+def test_a_critic_needs_its_values(model):
+    with pytest.raises(ParameterError, match=r"set logprobs\.values to true"):
+        check(model, update={"critic": {"backbone": "own"}})
+    check(model, update={"critic": {"backbone": "own"}}, logprobs={"values": True})

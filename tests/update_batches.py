@@ -57,15 +57,19 @@ def tables(
     policy_logprobs: np.ndarray = AT_POLICY,
     reference_logprobs: np.ndarray = AT_REFERENCE,
     sampler_logprobs: np.ndarray = AT_POLICY,
+    values: Sequence[float | None] | None = None,
+    returns: Sequence[float | None] | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """``rollouts``, ``logprobs`` and ``advantages`` with these flat columns."""
     mask = np.ones(TOKENS, bool) if mask is None else mask
-    both = {"policy_logprobs": policy_logprobs, "reference_logprobs": reference_logprobs}
+    said = {"policy_logprobs": policy_logprobs, "reference_logprobs": reference_logprobs}
+    said |= {} if values is None else {"values": values}
+    targets = {} if returns is None else {"returns": returns}
     sampled = per_token(TABLE, "logprobs", policy_logprobs=sampler_logprobs)
     return (
         TABLE.assign(action_logprobs=sampled["policy_logprobs"]),
-        per_token(TABLE, "logprobs", **both),
-        per_token(TABLE, "advantages", advantages=advantages, loss_mask=mask),
+        per_token(TABLE, "logprobs", **said),
+        per_token(TABLE, "advantages", advantages=advantages, loss_mask=mask, **targets),
     )
 
 
@@ -86,7 +90,13 @@ def preferences(pairs: Sequence[tuple[str, str]] = PAIRS) -> pd.DataFrame:
 
 
 def batch(**changes: Any) -> UpdateBatch:
-    return prepare(*tables(**changes), needs_reference=True, preferences=preferences())
+    """Ready to be trained on; by a critic too if there are ``returns``."""
+    return prepare(
+        *tables(**changes),
+        needs_reference=True,
+        preferences=preferences(),
+        needs_values="returns" in changes,
+    )
 
 
 def gradient(

@@ -27,7 +27,7 @@ def test_defaults_fill_what_is_not_given():
     assert resolved.lookup("params:rollout")["temperature"] == 1.0
     assert resolved.lookup("parameters")["rollout"]["group_size"] == 4
     assert set(resolved.lookup("parameters")) == {
-        *parameter_groups.GROUPS, "experiment", "seed", "iterations",
+        *parameter_groups.GROUPS, "algorithm", "experiment", "seed", "iterations",
     }  # fmt: skip
 
 

@@ -51,8 +51,8 @@ def test_a_file_describes_itself(tmp_path):
     dataset(tmp_path).save(pd.DataFrame(ROWS))
     schema = pq.read_schema(tmp_path / "t.parquet")
     returns = schema.field("returns").metadata
-    assert returns[b"about"].startswith(b"targets of the critic")
-    assert returns[b"null"] == b"the estimator has no critic"
+    assert b"targets of the critic" in returns[b"about"]
+    assert b"estimator" in returns[b"null"]
     assert schema.field("loss_mask").metadata[b"about"] == b"true where the token is trained on"
     assert b"pandas" not in (schema.metadata or {})
 

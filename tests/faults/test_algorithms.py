@@ -1,0 +1,25 @@
+"""Every shipped algorithm runs from rollouts to the next policy, on a short but real experiment."""
+
+from __future__ import annotations
+
+import pytest
+from small_experiment import REPOSITORY, SmallExperiments
+
+pytestmark = pytest.mark.slow
+
+ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_an_algorithm_runs(experiments: SmallExperiments, undisturbed, name: str):
+    """From the first iteration on, in a fork: all start from the same SFT policy."""
+    ended = experiments.command(
+        "rerun", "compute_advantages", "--iteration", "1", "--experiment", "undisturbed",
+        "--params", f"algorithm={name}", "--downstream", "fork", "--as", f"by_{name}",
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.output
+    store = experiments.store(f"by_{name}")
+    update = store.newest("iter_00002.update_policy")
+    assert update.experiment == f"by_{name}"
+    verified = experiments.command("verify", "--experiment", f"by_{name}")
+    assert verified.returncode == 0, verified.output

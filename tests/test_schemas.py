@@ -99,3 +99,13 @@ def test_elements_of_a_ragged_column_may_be_null():
     assert array.to_pylist() == [[1.0, None], [], [3.0]]
     again = schemas.ragged(pd.Series(pd.arrays.ArrowExtensionArray(array)))
     assert again.values.tolist() == pytest.approx([1.0, np.nan, 3.0], nan_ok=True)
+
+
+def test_what_fits_already_is_not_copied():
+    table = schemas.build({"step": [1, 2], "metric": ["a", "b"], "value": [0.5, 1.0]}, "metrics")
+    again = schemas.conform(table, "metrics")
+    first, second = (
+        schemas.one_array(pa.chunked_array(frame["value"].array.__arrow_array__())).buffers()[1]
+        for frame in (table, again)
+    )
+    assert first.address == second.address

@@ -29,7 +29,7 @@ from agent_r1.hashing import content_sha256
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.attempt import attempt
-from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
+from agent_r1.lineage.branches import ABSENT, Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
 from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
@@ -298,10 +298,13 @@ def _pipeline(session: Session, name: str) -> Pipeline:
 
 
 def _check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Only what is asked for, and defaults beside it, may differ from what is recorded."""
+    """Only what is asked for, defaults beside it, and parameters that are newer than the
+    experiment may differ from what is recorded."""
     groups = {name.rpartition(".")[0] or name for name in asked}
     strange = [
-        key for key in changes if not any(f"{key}.".startswith(f"{name}.") for name in groups)
+        key
+        for key, (recorded, _) in changes.items()
+        if recorded != ABSENT and not any(f"{key}.".startswith(f"{name}.") for name in groups)
     ]
     if strange:
         raise ParameterError(

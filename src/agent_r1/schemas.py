@@ -238,20 +238,24 @@ def _column(frame: pd.DataFrame, field: pa.Field, name: str) -> pa.Array:
     series = frame[field.name]
     try:
         if isinstance(series.dtype, pd.ArrowDtype):
-            chunked = pa.chunked_array(series.array.__arrow_array__()).cast(field.type)
-            array = chunked.combine_chunks()
+            array = one_array(pa.chunked_array(series.array.__arrow_array__()).cast(field.type))
         else:
             array = _convert(series, field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise SchemaError(
             f"table '{name}': column '{field.name}' cannot be cast to {field.type}: {error}"
         ) from None
-    if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps what exceeds one array
-        array = pa.concat_arrays(array.chunks)
     if array.null_count and not field.nullable:
         row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
         raise SchemaError(f"table '{name}': column '{field.name}' is null in row {row}")
     return array
+
+
+def one_array(chunked: pa.ChunkedArray) -> pa.Array:
+    """The elements as one array; a single chunk is not copied, as ``combine_chunks`` would."""
+    if chunked.num_chunks == 1:
+        return chunked.chunk(0)
+    return pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], chunked.type)
 
 
 def _convert(series: pd.Series, kind: pa.DataType) -> pa.Array:
@@ -321,9 +325,7 @@ class Ragged(NamedTuple):
 
 def ragged(column: pd.Series) -> Ragged:
     """The flat values and offsets of an Arrow-backed list column, without a Python loop."""
-    array = pa.chunked_array(column.array.__arrow_array__()).combine_chunks()
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+    array = one_array(pa.chunked_array(column.array.__arrow_array__()))
     lengths = np.nan_to_num(
         array.value_lengths().to_numpy(zero_copy_only=False).astype(np.float64)
     ).astype(np.int64)

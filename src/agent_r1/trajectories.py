@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from agent_r1.schemas import SchemaError
+from agent_r1.schemas import SchemaError, one_array
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,7 @@ def labels(column: pd.Series) -> np.ndarray:
 
 
 def _encode(column: pd.Series) -> pa.DictionaryArray:
-    array = pa.chunked_array(column.array.__arrow_array__()).combine_chunks()
-    encoded = pc.dictionary_encode(array)
-    return encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    return pc.dictionary_encode(one_array(pa.chunked_array(column.array.__arrow_array__())))
 
 
 def _indices(encoded: pa.DictionaryArray) -> np.ndarray:

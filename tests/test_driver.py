@@ -76,6 +76,7 @@ def test_a_finished_experiment_is_left_alone(project):
     assert project.calls == []
 
 
+@pytest.mark.slow  # tests/faults does it with real nodes, too
 @pytest.mark.parametrize(
     "crash",
     ["/prepare_tasks", "iter_00000/train_sft", "iter_00002/generate_rollouts",

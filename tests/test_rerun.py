@@ -206,6 +206,7 @@ def test_a_cascade_with_nothing_changed_changes_nothing(experiment):
     assert len(experiment.book().all()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "crash", ["iter_00002/compute_advantages", "iter_00003/generate_rollouts", "/build_report"]
 )
@@ -280,6 +281,7 @@ def test_a_fork_without_changes_ends_with_the_same_bytes(experiment):
     assert experiment.rerun("update_policy", "2", "fork").experiment == "x-fork2"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crash", ["iter_00003/score_rewards", "iter_00004/update_policy"])
 def test_an_interrupted_fork_is_finished_by_a_run(experiment, crash):
     experiment.rerun("score_rewards", "3", "fork", "undisturbed", reward={"value": 3})

@@ -90,6 +90,7 @@ def test_a_pruned_experiment_goes_on_as_an_unpruned_one(project):
     assert shas[0] == shas[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crash", ["score_rewards", "update_policy", "validate_policy"])
 def test_an_iteration_that_is_under_way_keeps_what_it_needs(project, crash):
     run_experiment(project.path, {"experiment": "undisturbed", "iterations": 4})

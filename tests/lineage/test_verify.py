@@ -61,7 +61,7 @@ def test_an_untouched_experiment_has_no_findings(experiment):
      "base.evaluation", "iter_00002.validation", "report_html", "summary",
      "learning_curves_figure"],
 )  # fmt: skip
-@pytest.mark.parametrize("damage", ["flip", "delete"])
+@pytest.mark.parametrize("damage", ["flip", pytest.param("delete", marks=pytest.mark.slow)])
 def test_a_changed_or_deleted_file_is_named(experiment, dataset, damage):
     path = path_of(experiment, dataset)
     flip(path) if damage == "flip" else path.unlink()

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from agent_r1.lineage.manifest import Manifest, OutputRecord
+from agent_r1.lineage.seal import SEAL
 from agent_r1.persistence import strict_json, write_json
 
 UNNAMESPACED = "experiment"
@@ -90,6 +91,10 @@ class ManifestStore:
         Raises:
             LineageError: the file is missing, is not a manifest, or was edited.
         """
+        return self._sealed(path)[0]
+
+    def _sealed(self, path: Path) -> tuple[Manifest, str]:
+        """A manifest and its seal."""
         try:
             status = path.stat()
             return _read(path, status.st_mtime_ns, status.st_size, status.st_ino)
@@ -141,7 +146,7 @@ class ManifestStore:
 
     def reference(self, path: Path) -> tuple[str, str]:
         """How other manifests name this one: its path below the root, and its seal."""
-        return path.relative_to(self.root).as_posix(), self.read(path).seal
+        return path.relative_to(self.root).as_posix(), self._sealed(path)[1]
 
     def _folder(self, node: str) -> Path:
         return self.root / iteration_of(node) / node.rpartition(".")[2]
@@ -161,13 +166,14 @@ def _newest_first(folder: Path) -> list[Path]:
 
 
 @lru_cache(maxsize=16384)
-def _read(path: Path, modified: int, size: int, inode: int) -> Manifest:
-    """A manifest, parsed once: its file is replaced, never changed."""
+def _read(path: Path, modified: int, size: int, inode: int) -> tuple[Manifest, str]:
+    """A manifest and its seal, parsed once: its file is replaced, never changed."""
     text = path.read_text(encoding="utf-8")
     manifest = Manifest.from_json(json.loads(text))
-    if strict_json(manifest.to_json()) != text:
+    values = manifest.to_json()
+    if strict_json(values) != text:
         raise ValueError("its text is not what was written")
-    return manifest
+    return manifest, values[SEAL]
 
 
 def _age(committed: Committed) -> str:

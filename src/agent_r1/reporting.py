@@ -101,7 +101,7 @@ def wanted(
     """The full name and the version that a user means by ``DATASET`` and its options.
 
     Raises:
-        LineageError: a hash that nothing has, or that several results have.
+        LineageError: a hash that nothing has. Of several results that have it the first is meant.
     """
     if iteration is not None:
         prefix = full_iteration(iteration)

@@ -46,7 +46,7 @@ class Branch:
 
     index: int
     parameters: Mapping[str, Any]
-    """All of them by their dotted names; only the `relevant` ones are compared."""
+    """All of them by their dotted names; those of `IRRELEVANT` are not compared."""
     reason: Reason = "start"
     start: str | None = None
     """The node from which on everything belongs to the branch; None: whatever was not made yet."""

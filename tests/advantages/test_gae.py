@@ -44,6 +44,15 @@ def test_p19_a_truncated_trajectory_bootstraps() -> None:
     assert column(table) == [pytest.approx([0.553414, 0.65752, 0.816, 1.05], abs=1e-6)]
 
 
+@pytest.mark.parametrize("level", ["token", "step"])
+def test_a_limit_that_is_part_of_the_task_ends_a_trajectory_like_an_answer(level: str) -> None:
+    cut = two_turns(end_reason="max_steps", bootstrap=0.5)
+    ended = advantages(cut, level=level, bootstrap_truncated=False, **GAE)
+    answered = advantages(two_turns(), level=level, **GAE)
+    for name in ("advantages", "returns"):
+        assert column(ended, name) == column(answered, name)
+
+
 def test_p19_a_terminated_one_does_not() -> None:
     table = advantages(two_turns(bootstrap=0.5), **GAE)
     assert column(table) == [pytest.approx([0.385453, 0.42424, 0.492, 0.6], abs=1e-6)]

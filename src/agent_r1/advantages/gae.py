@@ -5,6 +5,12 @@ J. Schulman et al., "High-Dimensional Continuous Control Using Generalized Advan
 target is A_t + V_t. t counts action tokens (``level: token``) or steps (``level: step``; V of a
 step is read where its state ends, at its first token). V after the last action is 0 if the
 trajectory terminated, and the critic's value of the state it stopped in if it was truncated.
+
+That value supposes that the episode could have gone on. Where the limit is part of the task, it
+could not, and a trajectory that runs into it has failed (F. Pardo et al., "Time Limits in
+Reinforcement Learning" (2018), sec. 2 and 3): with ``bootstrap_truncated: false`` V is 0 there too.
+Otherwise running into the limit would pay what an average state is worth, and the critic would
+never be told what comes of it.
 """
 
 from __future__ import annotations
@@ -27,7 +33,9 @@ def gae(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
     values = actions.read(inputs.values)
     deltas = np.zeros_like(values)
     deltas[:-1] = values[1:]
-    deltas[actions.ends] = inputs.bootstrap_values[actions.acting]
+    deltas[actions.ends] = 0.0
+    if parameters.bootstrap_truncated:
+        deltas[actions.ends] = inputs.bootstrap_values[actions.acting]
     deltas *= parameters.gamma
     deltas += actions.rewards
     deltas -= values

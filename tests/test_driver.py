@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from kedro.pipeline import Node, Pipeline
 
 from agent_r1.driver import run_experiment
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.parameters import ParameterError
+from agent_r1.reporting import rerun_lines
 
 STEPS = {
     "generate_rollouts", "score_rewards", "compute_logprobs", "compute_advantages",
@@ -216,3 +218,35 @@ def test_a_plain_partial_run_after_the_experiment(project):
     project.calls.clear()
     Session(project.path, {"experiment": "x"}).run("iter_00002", ["iter_00002.compute_advantages"])
     assert project.calls == ["iter_00002.compute_advantages"]
+
+
+def test_an_experiment_from_before_a_stage_had_all_its_results_goes_on(project, monkeypatch):
+    """Its manifests do not name ``sampled_groups`` nor the reward that ``generate_rollouts`` reads
+    now. What is committed stays; a stage that runs again says what is new."""
+    import agent_r1.pipelines.iteration.pipeline as iteration
+    from agent_r1.rerun import Request, Rerunner
+
+    def without_sampled_groups(name: str) -> Pipeline:
+        (node,) = create_rollout(name).nodes
+        *inputs, seed = (each for each in node.inputs if each != "params:reward")
+
+        def generate(*values):
+            return node.func(*values[:-1], {}, values[-1])[:2]
+
+        outputs = ["rollouts", "rollout_timings"]
+        return Pipeline([Node(generate, [*inputs, seed], outputs, name=node.name)])
+
+    create_rollout = iteration.create_rollout
+    with monkeypatch.context() as patch:
+        patch.setattr(iteration, "create_rollout", without_sampled_groups)
+        run(project, iterations=1)
+    assert run(project, iterations=1).ran == []
+    ran = run(project, iterations=2).ran
+    assert "iter_00002.generate_rollouts" in ran
+    assert "iter_00001.generate_rollouts" not in ran
+    store = ManifestStore(project.path / "data/08_reporting/x/manifests")
+    assert store.committed("iter_00001.sampled_groups") is None
+    again = Rerunner(project.path, "x").rerun(Request("generate_rollouts", "1"))
+    assert again.same_bytes
+    assert "iter_00001.sampled_groups: new (sha256 " in "\n".join(rerun_lines(again))
+    assert store.committed("iter_00001.sampled_groups").version == again.version

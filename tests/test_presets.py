@@ -91,6 +91,22 @@ def test_a_shipped_preset_is_valid_and_is_what_it_says(name):
     assert advantage["estimator"] in (name, "grpo")
 
 
+def test_dapo_adds_to_the_reward_and_to_the_rollouts_what_its_paper_says():
+    loader = PresetConfigLoader(
+        str(REPOSITORY / "conf"),
+        env="base",
+        runtime_params={"algorithm": "dapo"},
+        **settings.CONFIG_LOADER_ARGS,
+    )
+    groups = read_parameters(loader["parameters"]).groups
+    assert set(groups["reward"]["terms"]) == {"outcome", "format", "overlong"}
+    assert groups["rollout"]["dynamic_sampling"] == {"enabled": True, "max_rounds": 4}
+    assert groups["rollout"]["tasks_per_iteration"] == 32
+    shown = {name: groups["update"][name] for name in ("clip_low", "clip_high", "dual_clip")}
+    assert shown == {"clip_low": 0.2, "clip_high": 0.28, "dual_clip": None}
+    assert groups["update"]["kl_coef"] == groups["advantage"]["kl_coef"] == 0
+
+
 def test_the_default_is_a_preset_that_changes_nothing():
     loaders = (
         kind(str(REPOSITORY / "conf"), env="base", **settings.CONFIG_LOADER_ARGS)

@@ -36,6 +36,27 @@ def test_nothing_scored_has_no_mean():
     assert values("iter_00001.rewards", table) == {("reward/unscored", 0): 1.0}
 
 
+def test_p40_dynamic_sampling_is_counted_in_groups():
+    def group(number, reason, kept):
+        known = {"group_id": f"g{len(rows)}", "task_id": "t", "rewards": [], "scored": 2}
+        rows.append(
+            known | {"round": number, "reason": reason, "kept": kept, "completion_tokens": 5}
+        )
+
+    rows = []
+    for case in ((1, None, True), (1, "no_variance", False), (1, "no_variance", False),
+                 (2, None, True), (2, "too_few_scored", False)):  # fmt: skip
+        group(*case)
+    table = schemas.from_rows(rows, "sampled_groups")
+    assert values("iter_00001.sampled_groups", table) == {
+        ("rollout/sampling_rounds", 0): 2.0,
+        ("rollout/dropped_groups", 0): 3.0,
+        ("rollout/dropped_share", 0): 3 / 5,
+        ("rollout/missing_groups", 0): 1.0,  # three were wanted, as round 1 plays that many
+    }
+    assert points("iter_00001.sampled_groups", schemas.empty("sampled_groups")) == []
+
+
 def test_update_metrics_keep_their_steps():
     rows = [{"step": s, "metric": "kl", "value": v} for s, v in ((0, 0.0), (1, float("nan")))]
     table = schemas.from_rows(rows, "metrics")

@@ -130,13 +130,14 @@ def _metrics(value):
 
 
 def generate_rollouts(
-    engine, policy, tasks, documents, memory, rollout, environment, chat, seed, *, iteration
-):
+    engine, policy, tasks, documents, memory, rollout, environment, chat, reward, seed, *,
+    iteration,
+):  # fmt: skip
     _called("generate_rollouts", iteration)
     assert isinstance(engine, ToyEngine)
     assert memory == []
     rollouts = _rollouts(f"{iteration}/t/0", _text(folder_sha256(policy), seed, rollout))
-    return rollouts, schemas.empty("rollout_timings")
+    return rollouts, schemas.empty("rollout_timings"), schemas.empty("sampled_groups")
 
 
 def score_rewards(rollouts, tasks, parameters):

@@ -1,6 +1,7 @@
-"""Where two tables of steps differ: the recorded one, and what was computed anew.
+"""Where two tables differ: the recorded one, and what was computed anew.
 
-1. Rows belong together by (trajectory_id, step_index), wherever they stand.
+1. Rows belong together by (trajectory_id, step_index), wherever they stand; in a table that has a
+   row per group by group_id.
 2. A step may lack a row or have too many (`ROWS`), or stand in the wrong place (`POSITION`); the
    rest are differences of values, column by column.
 3. Values are equal or not; there is no tolerance. A NaN equals nothing: no table should hold one.
@@ -22,13 +23,14 @@ POSITION = "position"
 """Stands for the column where a row is in another place; values count, from 0, the steps that both
 tables have."""
 
-_KEY = ("trajectory_id", "step_index")
+_STEP = ("trajectory_id", "step_index")
+_GROUP = ("group_id",)
 _CHARACTERS = (20, 60)
 """Of a long text: how many are shown before the first difference, and how many in all."""
 _ELEMENTS = (3, 8)
 """The same of a long list."""
 
-_Step = tuple[str, int]
+_Step = tuple[str, int | None]
 _Row = dict[str, Any]
 
 
@@ -37,7 +39,9 @@ class Difference:
     """One value that is not what was recorded; ``str()`` is a line for people."""
 
     trajectory_id: str
-    step_index: int
+    """Of a whole group: its id."""
+    step_index: int | None
+    """None for a whole group."""
     column: str
     """A column of the table, `ROWS` or `POSITION`."""
     recorded: Any
@@ -47,12 +51,13 @@ class Difference:
     def __str__(self) -> str:
         recorded = _shown(self.recorded, self.replayed)
         replayed = _shown(self.replayed, self.recorded)
-        where = f"{self.trajectory_id}, step {self.step_index}, {self.column}"
+        step = "" if self.step_index is None else f", step {self.step_index}"
+        where = f"{self.trajectory_id}{step}, {self.column}"
         return f"{where}: recorded {recorded}, replayed {replayed}"
 
 
 def compare_tables(recorded: pd.DataFrame, replayed: pd.DataFrame, table: str) -> list[Difference]:
-    """Every difference between two tables that have a row per step.
+    """Every difference between two tables that have a row per step, or per group.
 
     Of a step that has several rows on both sides, the first rows are compared with each other, and
     so on.
@@ -60,7 +65,7 @@ def compare_tables(recorded: pd.DataFrame, replayed: pd.DataFrame, table: str) -
     Args:
         recorded: what was saved.
         replayed: what was computed from the same inputs.
-        table: the schema of both: ``rollouts``, ``rewards`` …
+        table: the schema of both: ``rollouts``, ``rewards``, ``sampled_groups`` …
 
     Returns:
         differences by trajectory, step and then column, in the order of the schema.
@@ -70,7 +75,7 @@ def compare_tables(recorded: pd.DataFrame, replayed: pd.DataFrame, table: str) -
     """
     ours, theirs = _by_step(recorded, table), _by_step(replayed, table)
     moved = _moved(ours, theirs)
-    columns = [name for name in schemas.SCHEMAS[table].names if name not in _KEY]
+    columns = [name for name in schemas.SCHEMAS[table].names if name not in _key(table)]
     found = []
     for step in sorted({*ours, *theirs}):
         mine, other = ours.get(step, []), theirs.get(step, [])
@@ -84,9 +89,15 @@ def compare_tables(recorded: pd.DataFrame, replayed: pd.DataFrame, table: str) -
 def _by_step(frame: pd.DataFrame, table: str) -> dict[_Step, list[_Row]]:
     """The rows of each step, steps in the order of their first rows."""
     steps: dict[_Step, list[_Row]] = {}
+    name, *index = _key(table)
     for row in schemas.to_arrow(frame, table, extra="drop").to_pylist():
-        steps.setdefault((row[_KEY[0]], row[_KEY[1]]), []).append(row)
+        steps.setdefault((row[name], row[index[0]] if index else None), []).append(row)
     return steps
+
+
+def _key(table: str) -> tuple[str, ...]:
+    """The columns that say which rows belong together."""
+    return _STEP if _STEP[0] in schemas.SCHEMAS[table].names else _GROUP
 
 
 def _moved(ours: Iterable[_Step], theirs: Iterable[_Step]) -> dict[_Step, tuple[int, int]]:

@@ -4,6 +4,10 @@ The tokens are the recorded ones; everything else is computed anew from the inpu
 names: prompts, parsing, tool results, observations, rewards of the environment, ends
 (`agent_r1.rollout.replay`), and the rewards (`score_rewards`). No weights are needed, so a pruned
 policy is no obstacle.
+
+With dynamic sampling the kept groups are replayed, and its rounds are gone through again: the tasks
+that they draw, the rewards of the kept groups and what follows from the rewards are computed anew.
+The rewards of a dropped group are taken as they are recorded, as its trajectories are not.
 """
 
 from __future__ import annotations
@@ -21,7 +25,8 @@ from agent_r1.lineage import InputRecord, LineageError, ManifestStore
 from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.pipelines.reward.nodes import score_rewards
-from agent_r1.pipelines.rollout.nodes import rollout_requests
+from agent_r1.pipelines.rollout.dynamic_sampling import outcomes, sampled_again
+from agent_r1.pipelines.rollout.nodes import rollout_requests, task_order
 from agent_r1.rollout import RolloutParameters, TrajectoryRequest, replay_trajectories
 from agent_r1.rollout.collector import OnProgress
 
@@ -31,6 +36,9 @@ STAGES = {
     "evaluate_policy": ("evaluation_rollouts", "evaluation_rewards"),
 }
 """Node → the tables of what it played and of its rewards."""
+
+GROUPS = "sampled_groups"
+"""The table of what dynamic sampling played, of the first of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +56,8 @@ class Replayed:
     """Steps at which the infrastructure failed: that cannot be repeated."""
     rewards: str | None
     """The table of rewards that was compared; None if it is not there yet."""
+    groups: str | None
+    """The table of sampled groups that was compared; None without dynamic sampling."""
     differences: list[Difference]
 
 
@@ -110,6 +120,9 @@ class _Replay:
             differences += compare_tables(table, scored, "rewards")
         wrong = {(each.trajectory_id, each.step_index) for each in differences}
         before = {(each.trajectory_id, each.step_index) for each in result.differences}
+        groups = self._sampled_groups()
+        if groups is not None:
+            differences += self._compare_groups(groups, tasks, result.rollouts)
         return Replayed(
             rollouts_name,
             record.version,
@@ -117,19 +130,40 @@ class _Replay:
             result.matching - len(wrong - before),
             result.skipped,
             rewards_name if rewards is not None else None,
+            f"{self._iteration}.{GROUPS}" if groups is not None else None,
             differences,
         )
 
     def _requests(self, tasks: pd.DataFrame) -> list[TrajectoryRequest]:
-        rollout = RolloutParameters.read(self._parameter("rollout"), "rollout")
-        seed = self._parameter("seed")
+        rollout, seed = self._rollout(), self._parameter("seed")
         if self._stage == "generate_rollouts":
-            return rollout_requests(tasks, rollout, seed, self._iteration)
+            groups = self._sampled_groups()
+            return rollout_requests(tasks, rollout, seed, self._iteration, groups)
         evaluation = EvaluationParameters.read(self._parameter("evaluation"), "evaluation")
         if self._stage == "validate_policy":
             evaluation = evaluation.model_copy(update={"splits": ("validation",)})
         chosen = choose_tasks(schemas.conform(tasks, "tasks"), evaluation)
         return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
+
+    def _sampled_groups(self) -> pd.DataFrame | None:
+        """What dynamic sampling recorded; None if it is off, or is none of the stage's."""
+        record = self._manifest.output(f"{self._iteration}.{GROUPS}")
+        if record is None or not self._rollout().dynamic_sampling.enabled:
+            return None
+        return _read(self._project / record.path)
+
+    def _compare_groups(
+        self, groups: pd.DataFrame, tasks: pd.DataFrame, replayed: pd.DataFrame
+    ) -> list[Difference]:
+        """``replayed``: the rollouts that should have been kept."""
+        rollout, seed = self._rollout(), self._parameter("seed")
+        order = task_order(tasks, rollout, seed, self._iteration)
+        played = outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
+        again = sampled_again(groups, order, rollout, played, self._iteration)
+        return compare_tables(groups, again, GROUPS)
+
+    def _rollout(self) -> RolloutParameters:
+        return RolloutParameters.read(self._parameter("rollout"), "rollout")
 
     def _rewards(self, name: str) -> tuple[pd.DataFrame, Any] | None:
         """The table of rewards, and the parameters that made it."""

@@ -31,6 +31,8 @@ def rerun_lines(rerun: Rerun) -> list[str]:
         after = output.after[:_SHOWN]
         if output.volatile:
             lines.append(f"  {output.dataset}: wall-clock times")
+        elif output.before is None:
+            lines.append(f"  {output.dataset}: new (sha256 {after})")
         elif output.before == output.after:
             lines.append(f"  {output.dataset}: same bytes (sha256 {after})")
         else:
@@ -88,6 +90,8 @@ def replay_lines(result: Replayed, show: int) -> list[str]:
     with_rewards = f" and {result.rewards}" if result.rewards else ""
     skipped = f"; {result.skipped} failed for the infrastructure" if result.skipped else ""
     share = result.matching / result.compared if result.compared else 1.0
+    if result.groups is not None:
+        lines.append(f"{result.groups}: what was played and kept was compared too")
     lines.append(
         f"{result.rollouts}{with_rewards}: {result.matching} of {result.compared} steps match "
         f"({share:.1%}){skipped}"

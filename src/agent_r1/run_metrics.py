@@ -60,6 +60,16 @@ def _rollouts(rollouts: pd.DataFrame) -> Iterator[Point]:
     yield Point("rollout/malformed_actions", float(malformed.mean()), 0)
 
 
+def _sampled_groups(groups: pd.DataFrame) -> Iterator[Point]:
+    """Of dynamic sampling; ``missing_groups`` is how many of those asked for have no signal."""
+    dropped = ~groups["kept"].astype(bool)
+    wanted = int((groups["round"] == 1).sum())
+    yield Point("rollout/sampling_rounds", float(groups["round"].max()), 0)
+    yield Point("rollout/dropped_groups", float(dropped.sum()), 0)
+    yield Point("rollout/dropped_share", float(dropped.mean()), 0)
+    yield Point("rollout/missing_groups", float(wanted - groups["reason"].isna().sum()), 0)
+
+
 def _update(metrics: pd.DataFrame) -> Iterator[Point]:
     for row in metrics.itertuples():
         yield Point(f"update/{row.metric}", float(row.value), int(row.step))
@@ -75,6 +85,7 @@ def _evaluation(evaluation: pd.DataFrame) -> Iterator[Point]:
 _READERS = {
     "rewards": _rewards,
     "rollouts": _rollouts,
+    "sampled_groups": _sampled_groups,
     "update_metrics": _update,
     "evaluation": _evaluation,
     "validation": _evaluation,

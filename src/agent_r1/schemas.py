@@ -117,6 +117,20 @@ ROLLOUT_TIMINGS = pa.schema(
     ]
 )
 
+SAMPLED_GROUPS = pa.schema(
+    [
+        _field("group_id", _STR, "unique in the table: {iteration}/{task_id}"),
+        _field("task_id", _STR, "the task that was attempted"),
+        _field("round", _INT, "of dynamic sampling, from 1: the iteration's own batch"),
+        _field("kept", _BOOL, "its trajectories are in rollouts"),
+        _field("reason", _STR, "no_variance or too_few_scored", null="it has a signal"),
+        _field("rewards", _F32S, "of its trajectories by sample_index; a null one is not scored"),
+        _field("scored", _INT, "scored trajectories"),
+        _field("mean_reward", _F32, "over the scored trajectories", null="none was scored"),
+        _field("completion_tokens", _INT, "tokens sampled by all its trajectories"),
+    ]
+)
+
 REWARDS = pa.schema(
     [
         *_STEP_KEY,
@@ -200,6 +214,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     "documents": DOCUMENTS,
     "rollouts": ROLLOUTS,
     "rollout_timings": ROLLOUT_TIMINGS,
+    "sampled_groups": SAMPLED_GROUPS,
     "rewards": REWARDS,
     "logprobs": LOGPROBS,
     "advantages": ADVANTAGES,

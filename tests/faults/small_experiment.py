@@ -35,7 +35,7 @@ evaluation: {every: 0, samples: 1, max_tasks_per_split: 1, validation_tasks: 1}
 
 _TRAINED = ("policy", "critic", "trainer_state", "controllers", "update_metrics")
 _STEPS = {
-    "generate_rollouts": ("rollouts", "rollout_timings"),
+    "generate_rollouts": ("rollouts", "rollout_timings", "sampled_groups"),
     "compute_logprobs": ("logprobs",),
     "score_rewards": ("rewards",),
     "build_preferences": ("preferences",),

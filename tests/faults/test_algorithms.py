@@ -10,12 +10,17 @@ pytestmark = pytest.mark.slow
 ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
 
 
+FIRST = {"dapo": "generate_rollouts"}
+"""The first stage that an algorithm changes, where it is not the advantages."""
+
+
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_an_algorithm_runs(experiments: SmallExperiments, undisturbed, name: str):
     """From the first iteration on, in a fork: all start from the same SFT policy."""
     ended = experiments.command(
-        "rerun", "compute_advantages", "--iteration", "1", "--experiment", "undisturbed",
-        "--params", f"algorithm={name}", "--downstream", "fork", "--as", f"by_{name}",
+        "rerun", FIRST.get(name, "compute_advantages"), "--iteration", "1",
+        "--experiment", "undisturbed", "--params", f"algorithm={name}",
+        "--downstream", "fork", "--as", f"by_{name}",
     )  # fmt: skip
     assert ended.returncode == 0, ended.output
     store = experiments.store(f"by_{name}")
@@ -23,3 +28,6 @@ def test_an_algorithm_runs(experiments: SmallExperiments, undisturbed, name: str
     assert update.experiment == f"by_{name}"
     verified = experiments.command("verify", "--experiment", f"by_{name}")
     assert verified.returncode == 0, verified.output
+    replayed = experiments.command("replay", "--iteration", "1", "--experiment", f"by_{name}")
+    assert replayed.returncode == 0, replayed.output
+    assert ("sampled_groups" in replayed.output) == (name == "dapo"), replayed.output

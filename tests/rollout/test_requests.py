@@ -7,7 +7,7 @@ from toy_world import tasks_table
 
 from agent_r1 import schemas
 from agent_r1.parameters import ParameterError
-from agent_r1.rollout import group_requests, select_tasks
+from agent_r1.rollout import drawing_order, group_requests, select_tasks
 
 
 def chosen(count: int, position: int, seed: int = 0, tasks: int = 10) -> list[str]:
@@ -37,6 +37,25 @@ def test_only_training_tasks_are_drawn():
     assert drawn["task_id"].tolist() == [f"task{n:02d}" for n in range(5)]
     with pytest.raises(ParameterError, match="only 5 tasks in the split 'train'"):
         select_tasks(schemas.conform(table, "tasks"), 6, 0, 0)
+
+
+@given(st.integers(1, 10), st.integers(0, 12), st.integers(0, 100))
+def test_further_tasks_come_after_the_batch_and_leave_the_epochs_as_they_are(count, position, seed):
+    table = tasks_table(12)
+    table.loc[10:, "split"] = "held_out"
+    table = schemas.conform(table, "tasks")
+    order = drawing_order(table, count, position, seed)["task_id"].tolist()
+    assert order[:count] == select_tasks(table, count, position, seed)["task_id"].tolist()
+    assert sorted(order) == [f"task{n:02d}" for n in range(10)]
+    shuffled = table.sample(frac=1, random_state=seed)
+    assert drawing_order(shuffled, count, position, seed)["task_id"].tolist() == order
+
+
+def test_further_tasks_are_drawn_in_an_order_of_the_iterations_own():
+    table = schemas.conform(tasks_table(10), "tasks")
+    orders = {tuple(drawing_order(table, 1, position, 0)["task_id"][1:]) for position in range(5)}
+    assert len(orders) == 5
+    assert tuple(sorted(next(iter(orders)))) not in orders
 
 
 def test_p39_no_two_seeds_are_the_same():

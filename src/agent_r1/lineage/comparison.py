@@ -15,8 +15,8 @@ class Output:
     """One result of the stage, then and now."""
 
     dataset: str
-    before: str
-    """sha256."""
+    before: str | None
+    """sha256; None if the stage did not have this result then."""
     after: str
     volatile: bool
     """A table of wall-clock times, which always differ."""
@@ -32,8 +32,10 @@ class Comparison:
 
     @property
     def same_bytes(self) -> bool:
-        """Whether nothing but wall-clock times differs."""
-        return all(output.before == output.after for output in self.outputs if not output.volatile)
+        """Whether nothing differs but wall-clock times, and what the stage did not give then."""
+        return all(
+            output.before in (None, output.after) for output in self.outputs if not output.volatile
+        )
 
 
 def compare(before: Manifest, after: Manifest) -> Comparison:
@@ -41,7 +43,7 @@ def compare(before: Manifest, after: Manifest) -> Comparison:
     outputs = tuple(
         Output(
             record.dataset,
-            old.sha256 if (old := before.output(record.dataset)) else "",
+            old.sha256 if (old := before.output(record.dataset)) else None,
             record.sha256,
             record.dataset.rpartition(".")[2] in VOLATILE,
         )

@@ -14,8 +14,8 @@
 from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
-from agent_r1.rollout.requests import group_requests, select_tasks
-from agent_r1.rollout.run import environment_factory, run_trajectories
+from agent_r1.rollout.requests import drawing_order, group_requests, select_tasks
+from agent_r1.rollout.run import environment_factory, prepare_run, run_trajectories
 from agent_r1.rollout.trajectory import Trajectory, TrajectoryRequest
 
 __all__ = [
@@ -26,8 +26,10 @@ __all__ = [
     "TrajectoryRequest",
     "collect",
     "collect_async",
+    "drawing_order",
     "environment_factory",
     "group_requests",
+    "prepare_run",
     "replay_trajectories",
     "replay_with",
     "run_trajectories",

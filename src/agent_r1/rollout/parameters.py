@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from agent_r1.parameters import Parameters
+from agent_r1.parameters import ParameterError, Parameters
+
+
+class DynamicSamplingParameters(Parameters):
+    """``rollout.dynamic_sampling`` in ``conf/``: groups that teach nothing are replaced (DAPO)."""
+
+    enabled: bool = False
+    """Play further tasks in place of those whose trajectories all earn the same."""
+    max_rounds: int = Field(4, ge=1)
+    """Rounds of an iteration, the first one included; then it trains on the groups it has."""
 
 
 class RolloutParameters(Parameters):
@@ -40,3 +49,14 @@ class RolloutParameters(Parameters):
     deterministic: bool = True
     """Same bytes from the same inputs, however long tools take: all live trajectories wait for
     each other before each generation. False lets each go on as soon as it can."""
+    dynamic_sampling: DynamicSamplingParameters = DynamicSamplingParameters()
+    """In training; an evaluation plays its tasks whatever they teach."""
+
+    @model_validator(mode="after")
+    def _has_something_to_compare(self) -> RolloutParameters:
+        if self.dynamic_sampling.enabled and self.group_size < 2:
+            raise ParameterError(
+                "dynamic_sampling.enabled is true, but a group of one has nothing to be compared "
+                "with: set group_size to 2 or more, or dynamic_sampling.enabled to false"
+            )
+        return self

@@ -29,7 +29,7 @@ def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> p
     Raises:
         ParameterError: there are fewer training tasks than ``count``.
     """
-    train = tasks[tasks["split"] == "train"].sort_values("task_id")
+    train = _training_tasks(tasks)
     if len(train) < count:
         raise ParameterError(
             f"rollout.tasks_per_iteration is {count}, but there are only {len(train)} tasks in "
@@ -38,6 +38,28 @@ def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> p
     epoch, batch = divmod(position, len(train) // count)
     order = np.random.default_rng(derive_seed(seed, "task_order", epoch)).permutation(len(train))
     return train.iloc[np.sort(order[batch * count : (batch + 1) * count])].reset_index(drop=True)
+
+
+def drawing_order(tasks: pd.DataFrame, count: int, position: int, seed: int) -> pd.DataFrame:
+    """All training tasks, in the order in which an iteration that needs further ones draws them.
+
+    First its own batch, as `select_tasks` gives it, then all the others in an order of the
+    iteration's own. The further ones do not move the walk through the epochs, so no iteration
+    depends on how many an earlier one drew: each task still is in one batch per epoch, none is
+    skipped, and it may be drawn again by another iteration of the same epoch, but never twice by
+    the same.
+
+    Args and errors are those of `select_tasks`.
+    """
+    batch = select_tasks(tasks, count, position, seed)
+    others = _training_tasks(tasks)
+    others = others[~others["task_id"].isin(batch["task_id"])]
+    draw = np.random.default_rng(derive_seed(seed, "further_tasks", position))
+    return pd.concat([batch, others.iloc[draw.permutation(len(others))]], ignore_index=True)
+
+
+def _training_tasks(tasks: pd.DataFrame) -> pd.DataFrame:
+    return tasks[tasks["split"] == "train"].sort_values("task_id")
 
 
 def group_requests(

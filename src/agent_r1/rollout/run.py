@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,10 @@ from agent_r1.rollout.collector import (
 )
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.trajectory import TrajectoryRequest
+
+Run = Callable[[Sequence[TrajectoryRequest], OnProgress | None], tuple[pd.DataFrame, pd.DataFrame]]
+"""Requests → the tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id,
+step_index). The callback is called with (ended trajectories, all trajectories, tokens sampled)."""
 
 
 def environment_factory(
@@ -62,18 +66,26 @@ def run_trajectories(
     chat: ChatParameters,
     on_progress: OnProgress | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run trajectories of a policy: load it into the engine, and let it act.
+    """Run trajectories of a policy once; see `prepare_run` for arguments and errors."""
+    run = prepare_run(engine, policy, documents, rollout, environment, chat)
+    return run(requests, on_progress)
+
+
+def prepare_run(
+    engine: Engine,
+    policy: Path,
+    documents: pd.DataFrame,
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+) -> Run:
+    """Load a policy into the engine, and give what lets it act, as often as is needed.
 
     Args:
         engine: takes the policy's weights, unless it has them already.
         policy: a Hugging Face folder with a tokenizer; its content's sha256 is its version.
-        requests: what is attempted; see `group_requests`.
-        documents: the corpus.
+        documents: the corpus; what environments make of it they share over all runs.
         rollout, environment, chat: the parameter groups of these names.
-        on_progress: called with (ended trajectories, all trajectories, tokens sampled).
-
-    Returns:
-        the tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id, step_index).
 
     Raises:
         ParameterError: an environment, option or tokenizer that does not exist, or a context that
@@ -89,7 +101,13 @@ def run_trajectories(
         raise StaleWeightsError(
             f"the engine holds '{engine.weight_version}' after loading policy '{version}'"
         )
-    return collect(engine, format_, make, requests, rollout, on_progress)
+
+    def run(
+        requests: Sequence[TrajectoryRequest], on_progress: OnProgress | None = None
+    ) -> tuple[pd.DataFrame, pd.DataFrame]:
+        return collect(engine, format_, make, requests, rollout, on_progress)
+
+    return run
 
 
 def _check_context(policy: Path, rollout: RolloutParameters) -> None:

@@ -75,7 +75,7 @@ def tasks():
     return schemas.from_rows(rows, "tasks")
 
 
-def run(policy, tasks, documents, engine=None, iteration="iter_00001", seed=0, **changes):
+def run_all(policy, tasks, documents, engine=None, iteration="iter_00001", seed=0, **changes):
     return generate_rollouts(
         engine or LocalEngine(threads=1),
         policy,
@@ -85,9 +85,15 @@ def run(policy, tasks, documents, engine=None, iteration="iter_00001", seed=0, *
         ROLLOUT | changes,
         {"name": "multihop_qa"},
         CHAT,
+        {},
         seed,
         iteration=iteration,
     )
+
+
+def run(*inputs, **changes):
+    """The rollouts and timings alone."""
+    return run_all(*inputs, **changes)[:2]
 
 
 def test_groups_of_the_iterations_tasks(policy, tasks, documents):

@@ -14,15 +14,22 @@ from agent_r1.chat import ChatParameters
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.mdp import EndReason
+from agent_r1.pipelines.rollout import dynamic_sampling
+from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import (
     RolloutParameters,
     TrajectoryRequest,
+    drawing_order,
     group_requests,
-    run_trajectories,
+    prepare_run,
     select_tasks,
 )
+from agent_r1.rollout.run import Run
+from agent_r1.trajectories import in_order
 
 STAGE = "generate_rollouts"
+
+Tables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
 
 
 class BrokenEnvironmentError(RuntimeError):
@@ -38,10 +45,11 @@ def generate_rollouts(
     rollout: RolloutParameters | Mapping[str, Any],
     environment: EnvironmentParameters | Mapping[str, Any],
     chat: ChatParameters | Mapping[str, Any],
+    reward: RewardParameters | Mapping[str, Any],
     seed: int,
     *,
     iteration: str,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+) -> Tables:
     """``rollout.group_size`` trajectories for each of the iteration's training tasks.
 
     Args:
@@ -51,47 +59,122 @@ def generate_rollouts(
         documents: the corpus that the environment's tools work on.
         memory: reserved, and empty.
         rollout, environment, chat: the parameter groups of these names.
+        reward: the group of this name; dynamic sampling alone reads it.
         seed: the experiment's.
         iteration: such as ``iter_00003``; counts from ``iter_00001``.
 
     Returns:
-        ``rollouts`` and ``rollout_timings``.
+        ``rollouts``, ``rollout_timings`` and ``sampled_groups``; the last one is empty without
+        dynamic sampling, and with it the first two have what is kept.
 
     Raises:
         ParameterError: a parameter cannot be used, or there are too few training tasks.
         BrokenEnvironmentError: see there; a trajectory that fails among others is only not scored.
     """
     rollout = RolloutParameters.read(rollout, "rollout")
-    rollouts, timings = run_trajectories(
+    reward = RewardParameters.read(reward, "reward")
+    order = task_order(tasks, rollout, seed, iteration)
+    run = prepare_run(
         engine,
         policy,
-        rollout_requests(tasks, rollout, seed, iteration),
         documents,
         rollout,
         EnvironmentParameters.read(environment, "environment"),
         ChatParameters.read(chat, "chat"),
-        progress.reporter(),
     )
+    if rollout.dynamic_sampling.enabled:
+        return _sample_dynamically(run, order, rollout, reward, seed, iteration)
+    rollouts, timings = run(_requests(order, rollout, seed, iteration), progress.reporter())
     _check_infrastructure(rollouts)
-    return rollouts, timings
+    return rollouts, timings, schemas.empty("sampled_groups")
 
 
-def rollout_requests(
+def task_order(
     tasks: pd.DataFrame, rollout: RolloutParameters, seed: int, iteration: str
-) -> list[TrajectoryRequest]:
-    """What `generate_rollouts` attempts, from the inputs of these names; a replay needs it too.
+) -> pd.DataFrame:
+    """The tasks that an iteration attempts, in this order: all of them, or, with dynamic sampling,
+    as many from the top as it needs.
 
     Raises:
         ParameterError: there are too few training tasks.
     """
-    chosen = select_tasks(
-        schemas.conform(tasks, "tasks"),
-        rollout.tasks_per_iteration,
-        position=int(iteration.rpartition("_")[2]) - 1,
-        seed=seed,
-    )
+    draw = drawing_order if rollout.dynamic_sampling.enabled else select_tasks
+    position = int(iteration.rpartition("_")[2]) - 1
+    return draw(schemas.conform(tasks, "tasks"), rollout.tasks_per_iteration, position, seed)
+
+
+def rollout_requests(
+    tasks: pd.DataFrame,
+    rollout: RolloutParameters,
+    seed: int,
+    iteration: str,
+    sampled_groups: pd.DataFrame | None = None,
+) -> list[TrajectoryRequest]:
+    """What is in the ``rollouts`` of `generate_rollouts`, from its inputs; a replay needs it.
+
+    Args:
+        tasks, rollout, seed, iteration: the node's inputs of these names.
+        sampled_groups: with dynamic sampling, the table that says which groups were kept.
+
+    Raises:
+        ParameterError: there are too few training tasks.
+    """
+    order = task_order(tasks, rollout, seed, iteration)
+    if sampled_groups is not None and rollout.dynamic_sampling.enabled:
+        kept = sampled_groups["task_id"][sampled_groups["kept"].astype(bool)]
+        order = order.head(len(sampled_groups))
+        order = order[order["task_id"].isin(kept)]
+    return _requests(order, rollout, seed, iteration)
+
+
+def _requests(
+    tasks: pd.DataFrame, rollout: RolloutParameters, seed: int, iteration: str
+) -> list[TrajectoryRequest]:
     temperatures = [rollout.temperature] * rollout.group_size
-    return group_requests(chosen, iteration, temperatures, seed, STAGE)
+    return group_requests(tasks, iteration, temperatures, seed, STAGE)
+
+
+def _sample_dynamically(
+    run: Run,
+    order: pd.DataFrame,
+    rollout: RolloutParameters,
+    reward: RewardParameters,
+    seed: int,
+    iteration: str,
+) -> Tables:
+    rounds: list[tuple[pd.DataFrame, pd.DataFrame]] = []
+    report, done, tokens = progress.reporter(), 0, 0
+
+    def on_progress(ended: int, total: int, sampled: int) -> None:
+        """Over all rounds; the total grows with each."""
+        report(done + ended, done + total, tokens + sampled)
+
+    def play(tasks: pd.DataFrame) -> list[dynamic_sampling.Outcome]:
+        nonlocal done, tokens
+        requests = _requests(tasks, rollout, seed, iteration)
+        rollouts, timings = run(requests, on_progress)
+        if not rounds:
+            _check_infrastructure(rollouts)
+        rounds.append((rollouts, timings))
+        done, tokens = done + len(requests), tokens + int(rollouts["completion_tokens"].sum())
+        found = dynamic_sampling.outcomes(rollouts, rewards_table(rollouts, tasks, reward))
+        return [found[task] for task in tasks["task_id"]]
+
+    groups = dynamic_sampling.sample(order, rollout, play)
+    dynamic_sampling.warn_if_short(groups, rollout, iteration, len(order))
+    kept = {f"{iteration}/{group.task_id}" for group in dynamic_sampling.kept(groups)}
+    rollouts = _joined([rollouts for rollouts, _ in rounds], "rollouts", kept)
+    timings = _joined([timings for _, timings in rounds], "rollout_timings", kept)
+    return rollouts, timings, dynamic_sampling.groups_table(groups, iteration)
+
+
+def _joined(rounds: list[pd.DataFrame], table: str, kept: set[str]) -> pd.DataFrame:
+    """The steps of these groups, sorted as the tables of one round are."""
+    steps = pd.concat(rounds, ignore_index=True)
+    # A trajectory's id is its group's and its number; the timings have nothing else.
+    group = pd.Series([name.rpartition("/")[0] for name in steps["trajectory_id"]])
+    chosen = steps[group.isin(kept)].reset_index(drop=True)
+    return in_order(schemas.conform(chosen, table), table)
 
 
 def _check_infrastructure(rollouts: pd.DataFrame) -> None:

@@ -25,9 +25,10 @@ def create_pipeline(iteration: str) -> Pipeline:
                     "params:rollout",
                     "params:environment",
                     "params:chat",
+                    "params:reward",
                     "params:seed",
                 ],
-                outputs=["rollouts", "rollout_timings"],
+                outputs=["rollouts", "rollout_timings", "sampled_groups"],
                 name="generate_rollouts",
             )
         ]

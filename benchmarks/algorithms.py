@@ -195,11 +195,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--algorithms", nargs="+", default=[*EACH_SEED, *ON_THE_MEAN])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--iterations", type=int, default=12)
+    parser.add_argument("--iterations", type=int, default=8)
     parser.add_argument("--threads", type=int, help="of torch; by default torch's own choice")
     parser.add_argument("--table", action="store_true", help="run nothing")
     options = parser.parse_args()
-    shared = "evaluation.splits=[held_out],retention.keep_last=2"
+    shared = "evaluation.splits=[held_out],evaluation.every=0,retention.keep_last=2"
     if options.threads:
         shared += f",model.threads={options.threads}"
     if not options.table:

@@ -45,6 +45,9 @@ class AccumulationParameters(LossParameters):
     """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
     gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
     nothing about them."""
+    packing: bool = False
+    """The sequences of a micro-batch one after another in one row, not padded to the longest; speed
+    and memory only, and much of both where attention is flash attention."""
     critic: CriticParameters = CriticParameters()
     """Who says what a state is worth, and how it learns that."""
 
@@ -67,8 +70,8 @@ def accumulate(
     """
     step = _step(batch, picked, parameters, critic)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
-    size = parameters.micro_batch_trajectories
-    blocks = list(micro_batches(batch.sequences, chosen, size, step.run))
+    size, packing = parameters.micro_batch_trajectories, parameters.packing
+    blocks = list(micro_batches(batch.sequences, chosen, size, step.run, packing))
     for trained in (model,) if critic is None else (model, critic):
         ensure_gradients(trained)
     totals = Totals()

@@ -27,6 +27,7 @@ from transformers import PreTrainedModel
 from agent_r1.losses.registry import objective
 from agent_r1.parameters import ParameterError
 from agent_r1.training.accumulation import AccumulationParameters, accumulate
+from agent_r1.training.batching import check_packing
 from agent_r1.training.critic import CriticState, restore_critic, save_critic
 from agent_r1.training.critic_update import critic_step, train_critic
 from agent_r1.training.logprobs import head_of
@@ -221,6 +222,8 @@ def update_policy(
     """Train the policy in ``policy`` and its critic; writes the next policy, critic and trainer
     state, returns metrics. What took no optimizer step is copied byte for byte."""
     trained = load_policy(policy, model.torch_dtype)
+    if parameters.packing:
+        check_packing(trained, "update.packing")
     optimizer = make_optimizer(trained, parameters)
     before = restore_state(trained, optimizer, trainer_state)
     judge, judged_before = None, 0

@@ -48,7 +48,8 @@ class AccumulationParameters(LossParameters):
     nothing about them."""
     packing: bool = False
     """The sequences of a micro-batch one after another in one row, not padded to the longest; speed
-    and memory only, and much of both where attention is flash attention."""
+    and memory only. Flash attention gains by it; other attention masks one long row, which costs
+    more than padding unless lengths differ much."""
     critic: CriticParameters = CriticParameters()
     """Who says what a state is worth, and how it learns that."""
 

@@ -32,7 +32,7 @@ from agent_r1.training.critic import CriticState, restore_critic, save_critic
 from agent_r1.training.critic_update import critic_step, train_critic
 from agent_r1.training.logprobs import head_of
 from agent_r1.training.metrics import MetricLog
-from agent_r1.training.optimizer import OptimizerParameters, save_gradients, warmed_up
+from agent_r1.training.optimizer import GRADIENTS, OptimizerParameters, save_gradients, warmed_up
 from agent_r1.training.policy import ModelParameters, copy_checkpoint, load_policy
 from agent_r1.training.selection import mini_batches, select
 from agent_r1.training.strategies import StrategyParameters, TrainerStrategy, make_strategy
@@ -147,12 +147,11 @@ def train(
         log.add(0, **once)
     else:
         with_policy = None if alone else critic
-        told = (on_step, on_gradients, log, once)
-        taken = _train_policy(trainer, with_policy, selected, parameters, seed, *told)
+        which = (trainer, with_policy, selected, parameters, seed)
+        taken = _train_policy(*which, on_step, on_gradients, log, once)
     if alone:
-        train_critic(
-            critic, trainer.model, batch, parameters, seed, log, on_step if warming_up else None
-        )
+        told = on_step if warming_up else None
+        train_critic(critic, trainer.model, batch, parameters, seed, log, told)
     if critic is not None:
         critic.updates += critic.steps > before
     return taken, log.table()
@@ -188,8 +187,8 @@ def _train_policy(
             break
         if step == 0:
             once["initial_ratio_max_deviation"] = deviation
-        if step == 0 and on_gradients is not None:
-            on_gradients(trainer.gradients())
+            if on_gradients is not None:
+                on_gradients(trainer.gradients())
         rate = warmed_up(parameters, trainer.steps)
         values |= {"grad_norm": trainer.step(rate), "learning_rate": rate}
         if critic is not None:
@@ -236,6 +235,7 @@ def update_policy(
     if not taken:  # the same bytes; and a state before the first step has no moments to be saved
         copy_checkpoint(policy, policy_folder)
         copy_checkpoint(trainer_state, state_folder)
+        (state_folder / GRADIENTS).unlink(missing_ok=True)  # an earlier update's
     if judge is not None and judge.steps > judged_before:
         save_critic(judge, critic_folder)
     else:

@@ -242,6 +242,10 @@ def test_the_gradient_of_the_first_step_is_kept_if_it_is_asked_for(experiment: E
     after = experiment.update("iter_00002", policy=kept[0], state=kept[2])
     expected = experiment.update("iter_00002", policy=plain[0], state=plain[2])
     assert folder_sha256(after[2]) == folder_sha256(expected[2])
+    # Where no step is taken, there is no gradient, and none of an earlier update.
+    tied = REWARDS.assign(trajectory_reward=REWARDS["trajectory_reward"] * 0)
+    none = experiment.update(state=kept[2], objective="dpo", scores=tied, keep_gradients=True)
+    assert folder_sha256(none[2]) == folder_sha256(plain[2])
 
 
 def test_p37_deepspeed_continues_from_what_it_wrote(experiment: Experiment) -> None:

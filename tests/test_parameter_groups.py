@@ -124,3 +124,10 @@ def test_a_critic_needs_its_values(model):
     with pytest.raises(ParameterError, match=r"set logprobs\.values to true"):
         check(model, update={"critic": {"backbone": "own"}})
     check(model, update={"critic": {"backbone": "own"}}, logprobs={"values": True})
+
+
+def test_deepspeed_in_bfloat16_is_refused_before_any_work(model):
+    half = {"path": model.name, "dtype": "bfloat16"}
+    parameters = read_parameters({"model": half, "update": {"strategy": "deepspeed"}})
+    with pytest.raises(ParameterError, match=r"set model\.dtype to float32, or update\.strategy"):
+        check_references(parameters, model.parent)

@@ -15,9 +15,9 @@ from agent_r1 import schemas
 from agent_r1.losses.registry import objective
 from agent_r1.training.accumulation import accumulate
 from agent_r1.training.logprobs import head_of, token_logprobs
-from agent_r1.training.optimizer import make_optimizer
 from agent_r1.training.selection import select
 from agent_r1.training.sequences import build_sequences
+from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters, train
 from agent_r1.training.update_batch import UpdateBatch, prepare
 
@@ -107,7 +107,7 @@ def gradient(
     parameters = UpdateParameters(**parameters)
     of = select(of, objective(parameters.objective))
     everything = np.arange(len(of.sequences.trajectories.ids))
-    accumulate(model, head_of(model), of, everything, parameters)
+    accumulate(TorchStrategy(model, parameters), head_of(model), of, everything, parameters)
     return flat_gradient(model)
 
 
@@ -118,7 +118,7 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 def run(of: UpdateBatch, seed: int = 0, **parameters: Any) -> tuple[torch.Tensor, pd.DataFrame]:
     """Weights and metrics after training a fresh model."""
     model, parameters = random_model(), UpdateParameters(**parameters)
-    _, metrics = train(model, make_optimizer(model, parameters), of, parameters, seed)
+    _, metrics = train(TorchStrategy(model, parameters), of, parameters, seed)
     return flat_weights(model), metrics
 
 

@@ -169,15 +169,21 @@ def check_references(
     from agent_r1.training.policy import ModelFolderError, check_model_folder
 
     check_environment(EnvironmentParameters(**parameters.groups["environment"]))
-    backbone = parameters.groups["update"]["critic"]["backbone"]
+    update, model = parameters.groups["update"], parameters.groups["model"]
+    backbone = update["critic"]["backbone"]
     if backbone != "none" and not parameters.groups["logprobs"]["values"]:
         raise ParameterError(
             f"update.critic.backbone is {backbone}, and the critic learns from its own values: set "
             "logprobs.values to true"
         )
+    if update["strategy"] == "deepspeed" and model["dtype"] != "float32":
+        raise ParameterError(
+            f"model.dtype is {model['dtype']}, and update.strategy deepspeed trains in float32: "
+            "set model.dtype to float32, or update.strategy to torch"
+        )
     if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
         return
     try:
-        check_model_folder(project / parameters.groups["model"]["path"])
+        check_model_folder(project / model["path"])
     except ModelFolderError as error:
         raise ParameterError(str(error)) from None

@@ -7,6 +7,8 @@ A fault is written ``kind:phase:name``. The kinds:
 ``full``
     From this point on no file grows beyond ``room`` bytes (``full:phase:name:room``), as on a disk
     that is full, and it stays so until the process ends.
+``silent``
+    Nothing breaks; only what the phase says is done.
 
 The phases, and what ``name`` is there:
 
@@ -20,6 +22,8 @@ The phases, and what ``name`` is there:
 ``created``    of a stage (or of the experiment, for the parent): MLflow has its run, nobody knows
 ``ending``     of a stage: all its nodes are committed, its MLflow run is not ended
 ``ended``      of a stage: its MLflow run has ended, nobody knows
+``shuffled``   of a node: the rows of all tables that it reads come in another order
+``averaged``   of ``update``: losses are divided by their micro-batch's weight, not the mini-batch's
 =============  =====================================================================================
 
 A fault leaves its own text in the marker file just before it strikes, so that one which was never
@@ -37,6 +41,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from kedro.io import DataCatalog
 from kedro.pipeline.node import Node
 
@@ -101,6 +106,36 @@ def _before(fault: Fault, strike: Strike) -> None:
         return run(self, inputs)
 
     Node.run = struck
+
+
+def _shuffled(fault: Fault, strike: Strike) -> None:
+    run = Node.run
+
+    def struck(self: Node, inputs: dict[str, Any] | None = None) -> dict[str, Any]:
+        if self.name == fault.name:
+            strike()
+            inputs = {name: _in_another_order(value) for name, value in inputs.items()}
+        return run(self, inputs)
+
+    Node.run = struck
+
+
+def _in_another_order(value: Any) -> Any:
+    if not isinstance(value, pd.DataFrame):
+        return value
+    return value.sample(frac=1, random_state=0).reset_index(drop=True)
+
+
+def _averaged(_: Fault, strike: Strike) -> None:
+    from agent_r1.training import accumulation
+
+    aggregate = accumulation.aggregate
+
+    def averaged(losses: Any, weights: Any) -> Any:
+        strike()
+        return aggregate(losses, weights / weights.sum())
+
+    accumulation.aggregate = averaged
 
 
 def _staged(fault: Fault, strike: Strike) -> None:
@@ -201,10 +236,20 @@ def _halve(file: Path) -> None:
     os.truncate(file, file.stat().st_size // 2)
 
 
-_KINDS: dict[str, Callable[[Fault], None]] = {"kill": _kill, "full": _fill_the_disk}
+def _do_nothing(_: Fault) -> None:
+    return
+
+
+_KINDS: dict[str, Callable[[Fault], None]] = {
+    "kill": _kill,
+    "full": _fill_the_disk,
+    "silent": _do_nothing,
+}
 
 _PHASES: dict[str, Callable[[Fault, Strike], None]] = {
     "before": _before,
+    "shuffled": _shuffled,
+    "averaged": _averaged,
     "staged": _staged,
     "writing": _writing,
     **dict.fromkeys(("saved", "manifest", "committed"), _around_the_manifest),

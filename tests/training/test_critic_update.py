@@ -34,6 +34,7 @@ from agent_r1.training.critic_update import accumulate_values
 from agent_r1.training.logprobs import head_of
 from agent_r1.training.optimizer import make_optimizer
 from agent_r1.training.selection import permuted
+from agent_r1.training.strategies import TorchStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
 from agent_r1.training.update_batch import UpdateBatch, prepare
 from agent_r1.training.values import token_values
@@ -75,7 +76,8 @@ def critic_gradient(of: UpdateBatch, kind: str, **parameters: Any) -> torch.Tens
         accumulate_values(critic, policy, of, EVERYTHING, parameters)
         assert all(parameter.grad is None for parameter in policy.parameters())
         return flat_gradient(critic)
-    accumulate(policy, head_of(policy), of, EVERYTHING, parameters, critic)
+    trainer = TorchStrategy(policy, parameters)
+    accumulate(trainer, head_of(policy), of, EVERYTHING, parameters, critic)
     return torch.cat([flat_gradient(critic), flat_gradient(policy)])
 
 
@@ -90,8 +92,7 @@ def trained(
     """Weights of the policy and the critic, and metrics, after one update of new ones."""
     policy, parameters = random_model(), how(kind, **parameters)
     state = state_of(kind, policy, parameters)
-    optimizer = make_optimizer(policy, parameters)
-    _, metrics = train(policy, optimizer, of, parameters, seed, critic=state)
+    _, metrics = train(TorchStrategy(policy, parameters), of, parameters, seed, critic=state)
     return flat_weights(policy), flat_weights(state.critic), metrics
 
 
@@ -255,21 +256,21 @@ def test_the_warm_up_trains_the_critic_and_leaves_the_policy(kind: str) -> None:
     more = {"critic": {"warmup_iterations": 1, "epochs": 2}, "mini_batch_trajectories": 4}
     policy, parameters = random_model(), how(kind, **more)
     state = state_of(kind, policy, parameters)
-    before, optimizer = flat_weights(state.critic), make_optimizer(policy, parameters)
+    before, trainer = flat_weights(state.critic), TorchStrategy(policy, parameters)
     seen: list[int] = []
     taken, metrics = train(
-        policy, optimizer, given(), parameters, 0, critic=state,
+        trainer, given(), parameters, 0, critic=state,
         on_step=lambda step, values: seen.append(step),
     )  # fmt: skip
     assert (taken, state.steps, state.updates) == (0, 6, 1)
     assert seen == list(range(6))
     assert torch.equal(flat_weights(policy), flat_weights(random_model()))
-    assert not optimizer.state
+    assert not trainer.optimizer.state
     assert not torch.equal(flat_weights(state.critic), before)
     assert metric(metrics, "critic_warmup") == [1]
     assert metric(metrics, "loss") == []
     assert metric(metrics, "trained_trajectories") == [9]
-    taken, metrics = train(policy, optimizer, given(), parameters, 0, critic=state)
+    taken, metrics = train(trainer, given(), parameters, 0, critic=state)
     assert (taken, state.updates) == (3, 2)
     assert metric(metrics, "critic_warmup") == [0]
     assert not torch.equal(flat_weights(policy), flat_weights(random_model()))
@@ -286,8 +287,7 @@ def test_nothing_scored_changes_no_weight(kind: str) -> None:
 def test_a_kl_stop_drops_the_gradient_of_a_shared_critic_too() -> None:
     policy, parameters = random_model(), how("shared", epochs=4, kl_stop=1e-9)
     state = state_of("shared", policy, parameters)
-    taken, _ = train(policy, make_optimizer(policy, parameters), given(), parameters, 0,
-                     critic=state)  # fmt: skip
+    taken, _ = train(TorchStrategy(policy, parameters), given(), parameters, 0, critic=state)
     assert 0 < taken < 4
     assert state.steps == taken
     assert all(parameter.grad is None for parameter in state.critic.parameters())
@@ -300,12 +300,12 @@ def test_values_learn_what_can_be_known(kind: str) -> None:
     returns = np.array([worth[name] for name in OWNER], np.float32)
     policy = random_model()
     parameters = how(kind, epochs=4, learning_rate=1e-3, critic={"epochs": 4, "value_coef": 1.0})
-    state, optimizer = state_of(kind, policy, parameters), make_optimizer(policy, parameters)
+    state, trainer = state_of(kind, policy, parameters), TorchStrategy(policy, parameters)
     explained = []
     for iteration in range(6):
         values = token_values(state.critic, policy, given().sequences)
         of = given(values=values, returns=returns, advantages=returns - values)
-        _, metrics = train(policy, optimizer, of, parameters, iteration, critic=state)
+        _, metrics = train(trainer, of, parameters, iteration, critic=state)
         explained += metric(metrics, "explained_variance")
     assert explained[0] == 0  # a new critic says 0
     assert explained[-1] > 0.3
@@ -358,3 +358,15 @@ def test_a_shared_critic_needs_an_objective_that_sees_all_trajectories(objective
 def test_unknown_parameters_of_the_critic_are_named() -> None:
     with pytest.raises(ParameterError, match=r"'update.critic.value_clp'. Did you mean 'value_cl"):
         UpdateParameters.read({"critic": {"value_clp": 1}}, "update")
+
+
+def test_a_head_on_the_policy_learns_beside_deepspeed() -> None:
+    found = []
+    for strategy in ("torch", "deepspeed"):
+        parameters = how("shared", strategy=strategy, micro_batch_trajectories=2)
+        with make_strategy(random_model(), parameters, None) as trainer:
+            state = state_of("shared", trainer.model, parameters)
+            train(trainer, given(), parameters, 0, critic=state)
+        change = flat_weights(trainer.model) - flat_weights(random_model())
+        found.append(torch.cat([change, flat_weights(state.critic)]))
+    assert distance(found[1], found[0]) < 1e-3

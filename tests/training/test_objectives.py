@@ -34,6 +34,7 @@ from agent_r1.training.accumulation import accumulate
 from agent_r1.training.logprobs import head_of, token_logprobs
 from agent_r1.training.selection import select
 from agent_r1.training.sequences import build_sequences
+from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import UpdateBatch, prepare
 
@@ -188,9 +189,10 @@ def test_gradients_against_finite_differences(name, old, micro, sequence) -> Non
     )
     of = select(few_tokens(old), objective(name))
     model = double_model()
+    trainer = TorchStrategy(model, parameters)
 
     def loss() -> float:
-        return accumulate(model, head_of(model), of, np.arange(4), parameters)["loss"]
+        return accumulate(trainer, head_of(model), of, np.arange(4), parameters)["loss"]
 
     loss()
     expected = flat_gradient(model)

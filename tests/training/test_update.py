@@ -30,8 +30,9 @@ from agent_r1.schemas import SchemaError
 from agent_r1.seeding import derive_seed
 from agent_r1.training.batching import micro_batches
 from agent_r1.training.logprobs import head_of, score, token_logprobs
-from agent_r1.training.optimizer import make_optimizer, restore_state, save_state
+from agent_r1.training.optimizer import make_optimizer, save_state
 from agent_r1.training.sequences import build_sequences
+from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters, accumulate, train
 from agent_r1.training.update_batch import prepare
 
@@ -54,9 +55,10 @@ def test_p22_the_gradient_does_not_depend_on_the_micro_batch(aggregation: str, s
 def test_p22_a_wrong_normalisation_would_be_seen() -> None:
     """Averaging per micro-batch, as was seen elsewhere, gives another gradient than the sum."""
     whole = gradient(batch(), aggregation="token_mean")
-    model, of = random_model(), batch()
+    model, of, parameters = random_model(), batch(), UpdateParameters(aggregation="token_mean")
+    trainer = TorchStrategy(model, parameters)
     for part in np.array_split(np.arange(9), 3):
-        accumulate(model, head_of(model), of, part, UpdateParameters(aggregation="token_mean"))
+        accumulate(trainer, head_of(model), of, part, parameters)
     assert distance(flat_gradient(model) / 3, whole) > 1e-2
 
 
@@ -130,7 +132,7 @@ def test_p23_a_step_on_the_kl_alone_lowers_it() -> None:
 def test_a_better_than_expected_trajectory_becomes_likelier_and_a_worse_one_less_likely() -> None:
     model, parameters = random_model(), UpdateParameters(learning_rate=1e-3)
     good = np.where(np.char.startswith(OWNER.astype(str), "p"), 1.0, -1.0)
-    train(model, make_optimizer(model, parameters), batch(advantages=good), parameters, 0)
+    train(TorchStrategy(model, parameters), batch(advantages=good), parameters, 0)
     change = token_logprobs(model, build_sequences(TABLE)) - AT_POLICY
     assert change[good > 0].mean() > 0
     assert change[good < 0].mean() < 0
@@ -158,18 +160,17 @@ def test_p27_weights_not_rows_decide_how_many_updates_there_are() -> None:
 def test_p37_two_updates_with_a_saved_state_between_are_one_long_one(tmp_path) -> None:
     parameters = UpdateParameters(learning_rate=0.01, mini_batch_trajectories=3)
     of, straight = batch(), random_model()
-    optimizer = make_optimizer(straight, parameters)
+    trainer = TorchStrategy(straight, parameters)
     for iteration in range(2):
-        train(straight, optimizer, of, parameters, iteration)
+        train(trainer, of, parameters, iteration)
 
-    model = random_model()
-    optimizer = make_optimizer(model, parameters)
-    taken, _ = train(model, optimizer, of, parameters, 0)
-    save_state(model, optimizer, taken, tmp_path)
-    optimizer = make_optimizer(model, parameters)
-    assert restore_state(model, optimizer, tmp_path) == taken == 3
-    train(model, optimizer, of, parameters, 1)
-    assert torch.equal(flat_weights(model), flat_weights(straight))
+    first = TorchStrategy(random_model(), parameters)
+    train(first, of, parameters, 0)
+    save_state(first.model, first.optimizer, first.steps, tmp_path)
+    second = TorchStrategy(first.model, parameters, tmp_path)
+    assert second.steps == first.steps == 3
+    train(second, of, parameters, 1)
+    assert torch.equal(flat_weights(second.model), flat_weights(straight))
 
 
 def test_equal_seeds_give_equal_weights_and_metrics_and_others_do_not() -> None:
@@ -214,7 +215,7 @@ def test_the_default_update_is_the_plain_loop() -> None:
     """Whatever other objectives need, the default one takes no detour: the same bits."""
     parameters = UpdateParameters(mini_batch_trajectories=4, micro_batch_trajectories=2)
     of, model = batch(policy_logprobs=MOVED), random_model()
-    train(model, make_optimizer(model, parameters), of, parameters, seed=3)
+    train(TorchStrategy(model, parameters), of, parameters, seed=3)
 
     plain, owner = random_model(), of.sequences.action_trajectory
     optimizer = make_optimizer(plain, parameters)

@@ -31,6 +31,7 @@ from agent_r1.training.critic import Critic, CriticParameters
 from agent_r1.training.logprobs import Entropy, Head, TokenScores, score
 from agent_r1.training.metrics import Totals
 from agent_r1.training.optimizer import ensure_gradients
+from agent_r1.training.strategies import TrainerStrategy
 from agent_r1.training.update_batch import UpdateBatch
 from agent_r1.training.value_step import ValueStep
 
@@ -45,19 +46,23 @@ class AccumulationParameters(LossParameters):
     """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
     gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
     nothing about them."""
+    packing: bool = False
+    """The sequences of a micro-batch one after another in one row, not padded to the longest; speed
+    and memory only. Flash attention gains by it; other attention masks one long row, which costs
+    more than padding unless lengths differ much."""
     critic: CriticParameters = CriticParameters()
     """Who says what a state is worth, and how it learns that."""
 
 
 def accumulate(
-    model: PreTrainedModel,
+    trainer: TrainerStrategy,
     head: Head | None,
     batch: UpdateBatch,
     picked: np.ndarray,
     parameters: AccumulationParameters,
     critic: Critic | None = None,
 ) -> dict[str, float]:
-    """Add the gradients of one mini-batch (trajectories ``picked``) to the model's.
+    """Accumulate the gradients of one mini-batch (trajectories ``picked``) in ``trainer``.
 
     A ``critic`` on the model's hidden states has its loss in the same backward, with the weight
     ``value_coef`` (J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017), eq. 9).
@@ -67,15 +72,17 @@ def accumulate(
     """
     step = _step(batch, picked, parameters, critic)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
-    size = parameters.micro_batch_trajectories
-    blocks = list(micro_batches(batch.sequences, chosen, size, step.run))
-    for trained in (model,) if critic is None else (model, critic):
-        ensure_gradients(trained)
+    size, packing = parameters.micro_batch_trajectories, parameters.packing
+    blocks = list(micro_batches(batch.sequences, chosen, size, step.run, packing))
+    if critic is not None:
+        ensure_gradients(critic)
     totals = Totals()
     totals.sums(loss=0.0, policy_loss=0.0)
-    slopes = _slopes(model, head, step, blocks, totals) if step.is_cut_by(blocks) else None
+    cut = step.is_cut_by(blocks)
+    slopes = _slopes(trainer.model, head, step, blocks, totals) if cut else None
     entropy: Entropy = "gradient" if parameters.entropy_coef else "value"
-    for block in blocks:
+
+    def loss_of(model: PreTrainedModel, block: MicroBatch) -> torch.Tensor:
         scores = step.score(model, head, block, entropy)
         if slopes is None:
             loss = step.policy_loss(scores.logprobs_N, block.actions_N, totals)
@@ -84,7 +91,9 @@ def accumulate(
         loss = step.regularised(loss, scores, block.actions_N, totals)
         if critic is not None:
             loss = loss + step.value_loss(critic(scores.states_N_D), block.actions_N, totals)
-        loss.backward()
+        return loss
+
+    trainer.accumulate(blocks, loss_of)
     run = int(step.run.sum())
     values = totals.values(run) | {"tokens": int(step.mask.sum()), "run_tokens": run}
     values["ess"] = step.importance.effective_sample_size

@@ -1,18 +1,25 @@
-"""Micro-batches of sequences: similar lengths together, padded on the right.
+"""Micro-batches of sequences: similar lengths together, padded on the right or packed.
 
-With causal attention a token never sees what stands to its right, so right padding needs no mask
-and changes nothing before it. Where the padding is follows from lengths, never from comparing ids
-with a pad id: that id may have been sampled.
+1. Padded: a row per sequence. With causal attention a token never sees what stands to its right, so
+   right padding needs no mask and changes nothing before it. Where the padding is follows from
+   lengths, never from comparing ids with a pad id: that id may have been sampled.
+2. Packed: one row, the sequences one after another, each with positions from 0. Given positions and
+   no mask, transformers lets attention begin anew where positions do (`masking_utils.
+   find_packed_sequence_indices`; flash attention reads the borders off them), so no sequence sees
+   another. `check_packing` proves it on the model at hand.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from transformers import PreTrainedModel
 
+from agent_r1.parameters import ParameterError
 from agent_r1.training.sequences import Sequences
 
 _FILLER = 0  # any valid id: nothing that is scored can see it
@@ -20,16 +27,25 @@ _FILLER = 0  # any valid id: nothing that is scored can see it
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A padded block of sequences and the action tokens that are scored in it."""
+    """A block of sequences and the action tokens that are scored in it."""
 
     tokens_B_L: torch.Tensor
-    """int64; right-padded."""
+    """int64; right-padded, or one row of packed sequences."""
     predictors_N: torch.Tensor
     """int64: positions in the flattened ``tokens_B_L`` that predict the scored tokens."""
     targets_N: torch.Tensor
     """int64: ids of the scored tokens."""
     actions_N: torch.Tensor
     """int64: their flat action indices."""
+    positions_B_L: torch.Tensor | None = None
+    """int64: of each token in its own sequence; None if every row is one sequence."""
+
+    def model_inputs(self, device: torch.device) -> dict[str, Any]:
+        """What a model of transformers is called with."""
+        inputs = {"input_ids": self.tokens_B_L.to(device), "use_cache": False}
+        if self.positions_B_L is not None:
+            inputs["position_ids"] = self.positions_B_L.to(device)
+        return inputs
 
     def where_predicted(self, states_B_L_D: torch.Tensor) -> torch.Tensor:
         """[N, D] of [B, L, D]: what stands at the positions that predict the scored tokens."""
@@ -39,7 +55,11 @@ class MicroBatch:
 
 
 def micro_batches(
-    sequences: Sequences, chosen: np.ndarray, size: int, scored: np.ndarray | None = None
+    sequences: Sequences,
+    chosen: np.ndarray,
+    size: int,
+    scored: np.ndarray | None = None,
+    packed: bool = False,
 ) -> Iterator[MicroBatch]:
     """The ``chosen`` sequences in blocks of at most ``size``, longest first.
 
@@ -48,13 +68,14 @@ def micro_batches(
         chosen: int64 indices of sequences.
         size: sequences per block.
         scored: bool[action tokens]: score only these; a sequence without any is left out.
+        packed: without padding, for a model that `check_packing` accepts.
     """
     lengths = sequences.tokens.lengths[chosen]
     by_length = chosen[np.lexsort((chosen, -lengths))]
     if scored is not None:
         by_length = by_length[_any_scored(sequences, by_length, scored)]
     for begin in range(0, len(by_length), size):
-        yield collate(sequences, by_length[begin : begin + size], scored)
+        yield collate(sequences, by_length[begin : begin + size], scored, packed)
 
 
 def _any_scored(sequences: Sequences, chosen: np.ndarray, scored: np.ndarray) -> np.ndarray:
@@ -64,29 +85,60 @@ def _any_scored(sequences: Sequences, chosen: np.ndarray, scored: np.ndarray) ->
 
 
 def collate(
-    sequences: Sequences, chosen: np.ndarray, scored: np.ndarray | None = None
+    sequences: Sequences,
+    chosen: np.ndarray,
+    scored: np.ndarray | None = None,
+    packed: bool = False,
 ) -> MicroBatch:
-    """One padded block of the ``chosen`` sequences; see `micro_batches`."""
+    """One block of the ``chosen`` sequences; see `micro_batches`."""
     # The last token of a sequence is only ever predicted.
-    width = int(sequences.tokens.lengths[chosen].max()) - 1
-    tokens = np.full((len(chosen), width), _FILLER, np.int64)
+    lengths = sequences.tokens.lengths[chosen] - 1
+    rooms = lengths if packed else np.full(len(chosen), lengths.max())
+    begins = np.cumsum(rooms) - rooms
+    tokens = np.full(rooms.sum(), _FILLER, np.int64)
     predictors, targets, actions = [], [], []
-    for line, index in enumerate(chosen):
+    for begin, length, index in zip(begins, lengths, chosen, strict=True):
         ids = _row(sequences.tokens, index)
-        tokens[line, : len(ids) - 1] = ids[:-1]
+        tokens[begin : begin + length] = ids[:-1]
         position, action = _row(sequences.predictors, index), _row(sequences.actions, index)
         if scored is not None:
             position, action = position[scored[action]], action[scored[action]]
-        predictors.append(line * width + position)
+        predictors.append(begin + position)
         targets.append(ids[position + 1])
         actions.append(action)
+    positions = np.arange(len(tokens)) - np.repeat(begins, rooms)
+    rows = 1 if packed else len(chosen)
     return MicroBatch(
-        torch.from_numpy(tokens),
+        torch.from_numpy(tokens).view(rows, -1),
         torch.from_numpy(np.concatenate(predictors)),
         torch.from_numpy(np.concatenate(targets)),
         torch.from_numpy(np.concatenate(actions)),
+        torch.from_numpy(positions)[None] if packed else None,
     )
 
 
 def _row(column, index: int) -> np.ndarray:
     return column.values[column.offsets[index] : column.offsets[index + 1]]
+
+
+@torch.no_grad()
+def check_packing(model: PreTrainedModel, key: str) -> None:
+    """Try a packed row on the model.
+
+    Raises:
+        ParameterError: its sequences see each other, as in a recurrent model, or one that masks
+            for itself; ``key`` is where packing was asked for.
+    """
+    vocabulary = model.config.get_text_config().vocab_size
+    ids = torch.arange(12, device=model.device)[None] % vocabulary
+    positions = torch.cat([torch.arange(7), torch.arange(5)])[None].to(model.device)
+    decoder = model.base_model
+    packed = decoder(input_ids=ids, position_ids=positions, use_cache=False).last_hidden_state
+    parts = [decoder(input_ids=part, use_cache=False) for part in ids.split([7, 5], dim=1)]
+    alone = torch.cat([part.last_hidden_state for part in parts], dim=1)
+    distance = (packed - alone).float().norm() / alone.float().norm()
+    if not distance < (1e-4 if alone.dtype.itemsize > 2 else 0.05):  # rounding, and no more
+        raise ParameterError(
+            f"{key} is true, but packed sequences see each other in {type(model).__name__} with "
+            f"{model.config._attn_implementation} attention: set {key} to false"
+        )

@@ -95,12 +95,11 @@ class Critic(nn.Module):
     def states(self, policy: PreTrainedModel, batch: MicroBatch) -> torch.Tensor:
         """[N, D]: what the head reads for a micro-batch's tokens. No gradient reaches ``policy``,
         which a shared critic borrows the decoder of."""
-        tokens = batch.tokens_B_L.to(policy.device)
+        inputs = batch.model_inputs(policy.device)
         if self.backbone is not None:
-            hidden = self.backbone(input_ids=tokens, use_cache=False).last_hidden_state
-            return batch.where_predicted(hidden)
+            return batch.where_predicted(self.backbone(**inputs).last_hidden_state)
         with torch.no_grad():
-            hidden = policy.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+            hidden = policy.base_model(**inputs).last_hidden_state
         return batch.where_predicted(hidden)
 
 

@@ -67,10 +67,10 @@ def accumulate_values(
     ensure_gradients(critic)
     step = ValueStep.of(batch, picked, parameters, parameters.critic.value_clip)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
-    size = parameters.micro_batch_trajectories
+    size, packing = parameters.micro_batch_trajectories, parameters.packing
     totals = Totals()
     totals.sums(value_loss=0.0, value_clip_fraction=0.0)
-    for block in micro_batches(batch.sequences, chosen, size, step.mask):
+    for block in micro_batches(batch.sequences, chosen, size, step.mask, packing):
         values_N = critic(critic.states(policy, block))
         step.loss(values_N, block.actions_N, totals).backward()
     return totals.values(1)

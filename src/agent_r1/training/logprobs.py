@@ -1,6 +1,6 @@
 """Log-probs of action tokens under a policy: exact, and without keeping a vocabulary per token.
 
-1. The decoder runs over a padded block of sequences.
+1. The decoder runs over a block of sequences (`agent_r1.training.batching`).
 2. Its hidden states are selected where action tokens are predicted; only those meet the LM head.
    (`head_of` proves on a few tokens that this equals the model's own logits; a model that scales
    or caps them is run in full instead.)
@@ -99,16 +99,15 @@ def score(
         entropy: whether the entropy is wanted, and whether its gradient is.
         with_states: whether the hidden states are wanted, for a value head on them.
     """
-    tokens = batch.tokens_B_L.to(model.device)
-    kept_N_D = None
+    inputs, kept_N_D = batch.model_inputs(model.device), None
     if head is None:
         more = {"output_hidden_states": True} if with_states else {}
-        output = model(input_ids=tokens, use_cache=False, **more)
+        output = model(**inputs, **more)
         states_N_D = batch.where_predicted(output.logits)
         if with_states:
             kept_N_D = batch.where_predicted(output.hidden_states[-1])
     else:
-        states_B_L_D = model.base_model(input_ids=tokens, use_cache=False).last_hidden_state
+        states_B_L_D = model.base_model(**inputs).last_hidden_state
         states_N_D = batch.where_predicted(states_B_L_D)
         kept_N_D = states_N_D if with_states else None
     targets_N = batch.targets_N.to(model.device)

@@ -2,12 +2,15 @@
 
 A trainer state is a folder with ``optimizer.safetensors`` (``exp_avg/<parameter>``,
 ``exp_avg_sq/<parameter>``) and ``trainer_state.json`` (optimizer steps taken). A folder with
-``empty.json`` alone is the state before the first step.
+``empty.json`` alone is the state before the first step. ``gradients.safetensors`` beside them is no
+state, but there to be looked at.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -20,7 +23,10 @@ from agent_r1.parameters import Parameters
 from agent_r1.persistence import named_in_errors
 
 _EMPTY, _STATE, _MOMENTS = "empty.json", "trainer_state.json", "optimizer.safetensors"
-_KEYS = ("exp_avg", "exp_avg_sq")
+GRADIENTS = "gradients.safetensors"
+"""Of the first optimizer step of an update, by parameter; only where they are asked for."""
+MOMENTS = ("exp_avg", "exp_avg_sq")
+"""What AdamW keeps of each parameter."""
 
 
 class TrainerStateError(ValueError):
@@ -79,15 +85,24 @@ def optimizer_step(
     Raises:
         FloatingPointError: the gradient is not finite; no weight was changed.
     """
-    norm = float(nn.utils.clip_grad_norm_(model.parameters(), max_norm))
-    if norm != norm or norm == float("inf"):
-        raise FloatingPointError(
-            f"the gradient norm is {norm}: the update would destroy the policy"
-        )
+    norm = finite_norm(float(nn.utils.clip_grad_norm_(model.parameters(), max_norm)))
     for group in optimizer.param_groups:
         group["lr"] = learning_rate
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
+    return norm
+
+
+def finite_norm(norm: float) -> float:
+    """The gradient norm, if it is one.
+
+    Raises:
+        FloatingPointError: it is not finite.
+    """
+    if not math.isfinite(norm):
+        raise FloatingPointError(
+            f"the gradient norm is {norm}: the update would destroy the policy"
+        )
     return norm
 
 
@@ -110,14 +125,37 @@ def save_state(
     Raises:
         OSError: the folder cannot be written; it is named.
     """
-    moments = {}
-    for name, parameter in model.named_parameters():
-        state = optimizer.state.get(parameter)
-        for key in _KEYS if state else ():
-            moments[f"{key}/{name}"] = state[key].detach().cpu().contiguous()
+    states = {name: optimizer.state.get(parameter) for name, parameter in model.named_parameters()}
+    return write_state({name: state for name, state in states.items() if state}, steps, folder)
+
+
+def write_state(
+    moments: Mapping[str, Mapping[str, torch.Tensor]], steps: int, folder: Path
+) -> Path:
+    """Write the moments of each parameter by name, and the step count.
+
+    Raises:
+        OSError: the folder cannot be written; it is named.
+    """
+    flat = {
+        f"{key}/{name}": state[key].detach().cpu().contiguous()
+        for name, state in moments.items()
+        for key in MOMENTS
+    }
     with named_in_errors(folder):
-        save_file(moments, folder / _MOMENTS)
+        save_file(flat, folder / _MOMENTS)
         (folder / _STATE).write_text(json.dumps({"steps": steps}, sort_keys=True) + "\n")
+    return folder
+
+
+def save_gradients(gradients: Mapping[str, torch.Tensor], folder: Path) -> Path:
+    """Write gradients by parameter name beside a trainer state.
+
+    Raises:
+        OSError: the folder cannot be written; it is named.
+    """
+    with named_in_errors(folder):
+        save_file(dict(gradients), folder / GRADIENTS)
     return folder
 
 
@@ -127,28 +165,41 @@ def restore_state(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Pa
     Raises:
         TrainerStateError: the folder is no trainer state, or belongs to another model.
     """
+    steps, moments = read_state(model, folder)
+    for name, parameter in model.named_parameters():
+        if name in moments:
+            on_device = {key: moment.to(parameter.device) for key, moment in moments[name].items()}
+            optimizer.state[parameter] = {"step": torch.tensor(float(steps)), **on_device}
+    return steps
+
+
+def read_state(model: nn.Module, folder: Path) -> tuple[int, dict[str, dict[str, torch.Tensor]]]:
+    """What `write_state` wrote: the optimizer steps taken, and the moments of each parameter by
+    name; none before the first step.
+
+    Raises:
+        TrainerStateError: the folder is no trainer state, or belongs to another model.
+    """
     if is_empty(folder):
-        return 0
+        return 0, {}
     if not (Path(folder) / _STATE).is_file():
         raise TrainerStateError(f"'{folder}' holds no {_STATE} and no {_EMPTY}")
     steps = json.loads((Path(folder) / _STATE).read_text())["steps"]
+    found: dict[str, dict[str, torch.Tensor]] = {}
     with safe_open(Path(folder) / _MOMENTS, framework="pt") as moments:
         known = set(moments.keys())
         for name, parameter in model.named_parameters():
-            keys = [f"{key}/{name}" for key in _KEYS]
-            if not known.issuperset(keys):
+            keys = {key: f"{key}/{name}" for key in MOMENTS}
+            if not known.issuperset(keys.values()):
                 raise TrainerStateError(
                     f"trainer state '{folder}' has no moments of parameter '{name}': it belongs to "
                     "another model"
                 )
-            state = {"step": torch.tensor(float(steps))}
-            for key, stored in zip(_KEYS, keys, strict=True):
-                moment = moments.get_tensor(stored)
+            found[name] = {key: moments.get_tensor(stored) for key, stored in keys.items()}
+            for key, moment in found[name].items():
                 if moment.shape != parameter.shape:
                     raise TrainerStateError(
-                        f"trainer state '{folder}': '{stored}' has shape {tuple(moment.shape)}, "
-                        f"the parameter {tuple(parameter.shape)}"
+                        f"trainer state '{folder}': '{keys[key]}' has shape "
+                        f"{tuple(moment.shape)}, the parameter {tuple(parameter.shape)}"
                     )
-                state[key] = moment.to(parameter.device)
-            optimizer.state[parameter] = state
-    return steps
+    return steps, found

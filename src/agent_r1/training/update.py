@@ -17,36 +17,32 @@ step. Nothing here draws from a global random state: equal inputs give equal byt
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
 import torch
 from pydantic import Field, field_validator, model_validator
-from transformers import PreTrainedModel
 
 from agent_r1.losses.registry import objective
 from agent_r1.parameters import ParameterError
 from agent_r1.training.accumulation import AccumulationParameters, accumulate
+from agent_r1.training.batching import check_packing
 from agent_r1.training.critic import CriticState, restore_critic, save_critic
 from agent_r1.training.critic_update import critic_step, train_critic
 from agent_r1.training.logprobs import head_of
 from agent_r1.training.metrics import MetricLog
-from agent_r1.training.optimizer import (
-    OptimizerParameters,
-    make_optimizer,
-    optimizer_step,
-    restore_state,
-    save_state,
-    warmed_up,
-)
-from agent_r1.training.policy import ModelParameters, copy_checkpoint, load_policy, save_policy
+from agent_r1.training.optimizer import GRADIENTS, OptimizerParameters, save_gradients, warmed_up
+from agent_r1.training.policy import ModelParameters, copy_checkpoint, load_policy
 from agent_r1.training.selection import mini_batches, select
+from agent_r1.training.strategies import StrategyParameters, TrainerStrategy, make_strategy
 from agent_r1.training.update_batch import UpdateBatch, health
 
 OnStep = Callable[[int, dict[str, float]], None]
+OnGradients = Callable[[dict[str, torch.Tensor]], None]
 
 
-class UpdateParameters(OptimizerParameters, AccumulationParameters):
+class UpdateParameters(StrategyParameters, AccumulationParameters):
     """``update`` in ``conf/``."""
 
     epochs: int = Field(1, ge=1)
@@ -57,6 +53,10 @@ class UpdateParameters(OptimizerParameters, AccumulationParameters):
     kl_stop: float | None = Field(None, gt=0)
     """Nats per token: once the policy is further than this (k3) from the one before the update, no
     further optimizer step is taken; null: all are."""
+    keep_gradients: bool = False
+    """Write the policy's gradient of the first optimizer step, before it is clipped, beside the
+    trainer state: to compare two ways of computing the same update. It is as large as the policy in
+    float32."""
 
     @field_validator("objective")
     @classmethod
@@ -92,16 +92,15 @@ class UpdateParameters(OptimizerParameters, AccumulationParameters):
 
 
 def train(
-    model: PreTrainedModel,
-    optimizer: torch.optim.Optimizer,
+    trainer: TrainerStrategy,
     batch: UpdateBatch,
     parameters: UpdateParameters,
     seed: int,
-    steps_before: int = 0,
     on_step: OnStep | None = None,
     critic: CriticState | None = None,
+    on_gradients: OnGradients | None = None,
 ) -> tuple[int, pd.DataFrame]:
-    """Update ``model`` in place; returns the optimizer steps taken and the metrics table.
+    """Update the policy in place; returns the optimizer steps taken and the metrics table.
 
     Metrics per step, before it, means over the tokens that were run: ``entropy`` (nats),
     ``ratio_mean``, ``ratio_max``, ``clip_fraction_low``, ``clip_fraction_high``; of this policy
@@ -123,14 +122,13 @@ def train(
     ``kl_stopped`` (1 or 0).
 
     Args:
-        model: the policy of the last iteration.
-        optimizer: AdamW over its parameters, with its state restored.
+        trainer: holds the policy of the last iteration, and the state of its optimizer.
         batch: of `prepare`.
         parameters: see `UpdateParameters`.
         seed: decides the order of the trajectories.
-        steps_before: optimizer steps taken in earlier iterations, for the warm-up.
         on_step: told each step's number and metrics, for a progress display.
         critic: trained in place; None without one.
+        on_gradients: told the policy's gradients of the first optimizer step.
     """
     log, taken = MetricLog(), 0
     chosen = objective(parameters.objective)
@@ -149,24 +147,24 @@ def train(
         log.add(0, **once)
     else:
         with_policy = None if alone else critic
-        moved = (model, optimizer, with_policy)
-        taken = _train_policy(*moved, selected, parameters, seed, steps_before, on_step, log, once)
+        which = (trainer, with_policy, selected, parameters, seed)
+        taken = _train_policy(*which, on_step, on_gradients, log, once)
     if alone:
-        train_critic(critic, model, batch, parameters, seed, log, on_step if warming_up else None)
+        told = on_step if warming_up else None
+        train_critic(critic, trainer.model, batch, parameters, seed, log, told)
     if critic is not None:
         critic.updates += critic.steps > before
     return taken, log.table()
 
 
 def _train_policy(
-    model: PreTrainedModel,
-    optimizer: torch.optim.Optimizer,
+    trainer: TrainerStrategy,
     critic: CriticState | None,
     batch: UpdateBatch,
     parameters: UpdateParameters,
     seed: int,
-    steps_before: int,
     on_step: OnStep | None,
+    on_gradients: OnGradients | None,
     log: MetricLog,
     once: dict[str, float],
 ) -> int:
@@ -174,24 +172,25 @@ def _train_policy(
 
     ``batch`` is of `select`; what is logged ``once`` goes to the first step.
     """
-    head, step = head_of(model), 0
+    head, step = head_of(trainer.model), 0
     chosen, judge = objective(parameters.objective), None if critic is None else critic.critic
     size, limit, stopped = parameters.mini_batch_trajectories, parameters.kl_stop, False
     for part, picked in mini_batches(batch, chosen, parameters.epochs, size, seed):
-        values = accumulate(model, head, part, picked, parameters, judge)
+        values = accumulate(trainer, head, part, picked, parameters, judge)
         deviation = values.pop("ratio_max_deviation", 0.0)
         if limit is not None and values.get("old_kl", 0.0) > limit:
             # Measured before the step, so it is what the steps so far did: this one is not taken.
             stopped = True
-            optimizer.zero_grad(set_to_none=True)
+            trainer.discard()
             if critic is not None:
                 critic.optimizer.zero_grad(set_to_none=True)
             break
         if step == 0:
             once["initial_ratio_max_deviation"] = deviation
-        rate = warmed_up(parameters, steps_before + step)
-        norm = optimizer_step(model, optimizer, rate, parameters.max_grad_norm)
-        values |= {"grad_norm": norm, "learning_rate": rate}
+            if on_gradients is not None:
+                on_gradients(trainer.gradients())
+        rate = warmed_up(parameters, trainer.steps)
+        values |= {"grad_norm": trainer.step(rate), "learning_rate": rate}
         if critic is not None:
             values["critic_grad_norm"] = critic_step(critic, parameters)
         log.add(step, **values, **(once if step == 0 else {}))
@@ -221,20 +220,22 @@ def update_policy(
     """Train the policy in ``policy`` and its critic; writes the next policy, critic and trainer
     state, returns metrics. What took no optimizer step is copied byte for byte."""
     trained = load_policy(policy, model.torch_dtype)
-    optimizer = make_optimizer(trained, parameters)
-    before = restore_state(trained, optimizer, trainer_state)
-    judge, judged_before = None, 0
-    if parameters.needs_values:
-        adamw, dtype = parameters.critic_adamw, model.torch_dtype
-        judge = restore_critic(critic, trained, parameters.critic, adamw, dtype)
-        judged_before = judge.steps
-    taken, metrics = train(trained, optimizer, batch, parameters, seed, before, on_step, judge)
-    if taken:
-        save_policy(trained, policy, policy_folder)
-        save_state(trained, optimizer, before + taken, state_folder)
-    else:  # the same bytes; and a state before the first step has no moments to be saved
+    if parameters.packing:
+        check_packing(trained, "update.packing")
+    with make_strategy(trained, parameters, trainer_state) as trainer:
+        judge, judged_before = None, 0
+        if parameters.needs_values:
+            adamw, dtype = parameters.critic_adamw, model.torch_dtype
+            judge = restore_critic(critic, trained, parameters.critic, adamw, dtype)
+            judged_before = judge.steps
+        keep = partial(save_gradients, folder=state_folder) if parameters.keep_gradients else None
+        taken, metrics = train(trainer, batch, parameters, seed, on_step, judge, keep)
+        if taken:
+            trainer.save(policy, policy_folder, state_folder)
+    if not taken:  # the same bytes; and a state before the first step has no moments to be saved
         copy_checkpoint(policy, policy_folder)
         copy_checkpoint(trainer_state, state_folder)
+        (state_folder / GRADIENTS).unlink(missing_ok=True)  # an earlier update's
     if judge is not None and judge.steps > judged_before:
         save_critic(judge, critic_folder)
     else:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from safetensors.torch import load_file
 from step_tables import rewards, rollouts, step
 from tiny_policies import VOCABULARY, write_policy
 
@@ -193,3 +195,20 @@ def test_an_estimator_without_returns_is_named(start: Outputs) -> None:
             0,
             iteration="iter_00001",
         )
+
+
+@BOTH
+def test_a_critic_learns_the_same_beside_deepspeed_and_in_packed_rows(
+    start: Outputs, kind: str
+) -> None:
+    plain = weights(iterate(iterate(start, kind), kind, 2).critic)
+    for update in ({"strategy": "deepspeed"}, {"packing": True, "micro_batch_trajectories": 3}):
+        other = iterate(iterate(start, kind, update=update), kind, 2, update=update)
+        for name, weight in weights(other.critic).items():
+            assert torch.allclose(weight, plain[name], rtol=1e-3, atol=1e-5)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    names = ("value_head.safetensors", "model.safetensors")
+    files = [folder / name for name in names if (folder / name).exists()]
+    return {name: weight for file in files for name, weight in load_file(file).items()}

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from safetensors.torch import load_file
 from step_tables import rewards, rollouts, step
 from tiny_policies import VOCABULARY, write_policy
 
@@ -228,3 +229,31 @@ def test_p37_a_steered_kl_coefficient_is_carried_in_the_controllers(
     *_, controllers, metrics = experiment.update(controllers={"kl_coef": 5.0})
     assert values(metrics)["kl_coef"] == 0.01
     assert controllers == {"kl_coef": 5.0}
+
+
+def test_the_gradient_of_the_first_step_is_kept_if_it_is_asked_for(experiment: Experiment) -> None:
+    plain, kept = experiment.update(), experiment.update(keep_gradients=True)
+    assert folder_sha256(kept[0]) == folder_sha256(plain[0])
+    gradients = load_file(kept[2] / "gradients.safetensors")
+    assert set(gradients) == set(load_file(kept[0] / "model.safetensors"))
+    squares = sum((gradient**2).sum().item() for gradient in gradients.values())
+    assert squares**0.5 == pytest.approx(values(kept[4])["grad_norm"], rel=1e-5)
+    # It is not of the state: the next update goes on all the same, and keeps none.
+    after = experiment.update("iter_00002", policy=kept[0], state=kept[2])
+    expected = experiment.update("iter_00002", policy=plain[0], state=plain[2])
+    assert folder_sha256(after[2]) == folder_sha256(expected[2])
+    # Where no step is taken, there is no gradient, and none of an earlier update.
+    tied = REWARDS.assign(trajectory_reward=REWARDS["trajectory_reward"] * 0)
+    none = experiment.update(state=kept[2], objective="dpo", scores=tied, keep_gradients=True)
+    assert folder_sha256(none[2]) == folder_sha256(plain[2])
+
+
+def test_p37_deepspeed_continues_from_what_it_wrote(experiment: Experiment) -> None:
+    def two_iterations() -> list[str]:
+        policy, _, state, _, _ = experiment.update(strategy="deepspeed")
+        policy, _, state, _, _ = experiment.update(
+            "iter_00002", policy=policy, state=state, strategy="deepspeed"
+        )
+        return [folder_sha256(policy), folder_sha256(state)]
+
+    assert two_iterations() == two_iterations()

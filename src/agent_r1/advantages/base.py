@@ -25,8 +25,8 @@ class AdvantageParameters(Parameters):
     lam: float = Field(1.0, ge=0, le=1)
     """Lambda of GAE per token or step; 1 trusts the rewards alone, 0 the critic alone."""
     bootstrap_truncated: bool = True
-    """What GAE takes for V after the last action of a truncated trajectory: the critic's value of the
-    state it stopped in, or 0 as after a terminated one."""
+    """What GAE takes for V after a truncated trajectory: the critic's value of the state it stopped
+    in, or 0 as after a terminated one."""
     whiten: bool | None = None
     """Mean 0 and variance 1 over the trained tokens, after the estimator; null: as its paper."""
     whiten_by: Literal["batch", "environment"] = "batch"

@@ -69,3 +69,9 @@ class Estimator(NamedTuple):
     estimate: Callable[[EstimatorInputs, AdvantageParameters], Estimate]
     whitens: bool = False
     """What ``whiten: null`` means."""
+    compares: bool = False
+    """Whether it compares the trajectories of a group, so that one alone has the advantage 0."""
+    has_returns: bool = False
+    """Whether its returns can be the targets of a critic."""
+    needs_values: bool = False
+    """Whether it reads a critic's values."""

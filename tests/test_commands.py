@@ -103,7 +103,7 @@ def test_lineage_shows_the_tree(kedro):
         assert any(f"{name}  " in line for line in lines), name
     assert any("data/01_raw/memory.json  (raw data)" in line for line in lines)
     short = kedro("lineage", "iter_00002.advantages", "--depth", "1", "--experiment", "x")
-    assert len(short.text.splitlines()) == 4
+    assert len(short.text.splitlines()) == 5
     assert kedro("lineage", "tasks", "--experiment", "x").text.startswith("tasks  ")
 
 

@@ -120,14 +120,14 @@ def test_an_unknown_environment_or_option_is_refused(model, environment, message
     assert message in str(caught.value)
 
 
-def test_a_critic_needs_its_values(model):
-    with pytest.raises(ParameterError, match=r"set logprobs\.values to true"):
-        check(model, update={"critic": {"backbone": "own"}})
-    check(model, update={"critic": {"backbone": "own"}}, logprobs={"values": True})
-
-
 def test_deepspeed_in_bfloat16_is_refused_before_any_work(model):
     half = {"path": model.name, "dtype": "bfloat16"}
     parameters = read_parameters({"model": half, "update": {"strategy": "deepspeed"}})
     with pytest.raises(ParameterError, match=r"set model\.dtype to float32, or update\.strategy"):
         check_references(parameters, model.parent)
+
+
+def test_the_environments_that_rewards_are_for_exist(model):
+    check(model, reward={"environments": {"multihop_qa": {"terms": {"outcome": {}}}}})
+    with pytest.raises(ParameterError, match=r"'reward.environments': unknown .*'multihop_qa'"):
+        check(model, reward={"environments": {"multihop": {"terms": {}}}})

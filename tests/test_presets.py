@@ -88,7 +88,7 @@ def test_a_shipped_preset_is_valid_and_is_what_it_says(name):
     assert resolved.experiment.algorithm == name
     update, advantage = resolved.groups["update"], resolved.groups["advantage"]
     assert update["objective"] in (name, "ppo_clip")
-    assert advantage["estimator"] in (name, "grpo")
+    assert advantage["estimator"] in (name, "gae" if name == "ppo" else "grpo")
 
 
 def test_dapo_adds_to_the_reward_and_to_the_rollouts_what_its_paper_says():

@@ -10,15 +10,23 @@ from pathlib import Path
 import click
 import pytest
 from kedro.config import OmegaConfigLoader
+from omegaconf import OmegaConf
 
 from agent_r1 import settings
+from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.cli import cli
+from agent_r1.lineage.branches import flatten
+from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameter_groups import read_parameters
 from agent_r1.pipeline_registry import register_pipelines
+from agent_r1.presets import PresetConfigLoader, read_preset
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^kedro run.*$", README, re.MULTILINE)
+ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
+SECTION = README.partition("## Algorithms\n")[2].partition("\n## ")[0]
+ROWS = dict(re.findall(r"^\| `(\w+)`[^|]*\| (.*) \|$", SECTION, re.MULTILINE))
 OWN = re.findall(r"^kedro (?:rerun|lineage|verify|replay).*$", README, re.MULTILINE)
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 
@@ -68,6 +76,38 @@ def test_the_projects_own_commands_parse_and_name_what_exists(command):
             **settings.CONFIG_LOADER_ARGS,
         )
         assert "outcome" in read_parameters(config["parameters"]).groups["reward"]["terms"]
+
+
+def value(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_preset_has_a_row_that_says_what_it_says(name):
+    """Every parameter of the preset stands there, and what stands there is what it comes to."""
+    paper, equation, parameters, differs = ROWS[name].split(" | ")
+    assert re.search(r"(19|20)\d\d", paper)
+    assert "=" in equation
+    assert differs
+    said = {key: value(text) for key, text in re.findall(r"`([\w.]+)=([^`]+)`", parameters)}
+    config = PresetConfigLoader(
+        str(REPOSITORY / "conf"),
+        env="base",
+        runtime_params={"algorithm": name},
+        **settings.CONFIG_LOADER_ARGS,
+    )
+    resolved = read_parameters(config["parameters"]).flat()
+    assert said == {key: resolved[key] for key in said}
+    preset = OmegaConf.to_container(read_preset(REPOSITORY / "conf", name))
+    assert set(flatten(preset)) <= set(said)
+
+
+def test_every_algorithm_is_spoken_of_and_exists():
+    assert set(ROWS) >= set(ALGORITHMS) | set(ESTIMATORS) | set(OBJECTIVES) - {"ppo_clip"}
+    assert set(ROWS) <= set(ALGORITHMS) | set(ESTIMATORS) | set(OBJECTIVES)
 
 
 def test_there_are_commands():

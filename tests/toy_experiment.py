@@ -154,7 +154,7 @@ def compute_logprobs(rollouts, policy, reference, critic, parameters, model):
     return schemas.empty("logprobs")
 
 
-def compute_advantages(rollouts, rewards, logprobs, parameters):
+def compute_advantages(rollouts, rewards, logprobs, parameters, controllers):
     _called("compute_advantages", rollouts["trajectory_id"][0].split("/")[0])
     row = {"trajectory_id": rewards["components"][0], "step_index": 0, "group_size": 1}
     row |= {"advantages": [float(rewards["reward"][0])], "loss_mask": [True]}
@@ -168,7 +168,7 @@ def build_preferences(rollouts, rewards, parameters):
 
 def update_policy(
     policy, reference, critic, trainer_state, controllers, rollouts, logprobs, advantages,
-    preferences, parameters, model, seed, *, iteration,
+    preferences, parameters, model, seed, advantage, *, iteration,
 ):  # fmt: skip
     _called("update_policy", iteration)
     parts = [folder_sha256(path) for path in (policy, reference, critic, trainer_state)]

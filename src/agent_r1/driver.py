@@ -89,8 +89,13 @@ def run_experiment(
         parameter_groups.check_references(parameters, project)
         history = history_of(catalog)
         with locked(history.filepath.parent):
-            name = parameters.experiment.experiment
-            branch = continued(history.book, parameters.flat(), name, allow_changes=allow_changes)
+            branch = continued(
+                history.book,
+                parameters.flat(),
+                parameters.experiment.experiment,
+                allow_changes=allow_changes,
+                defaults=parameter_groups.read_parameters({}).flat(),
+            )
             return Driver(session, history, parameters, branch).run()
 
 

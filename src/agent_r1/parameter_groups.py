@@ -150,8 +150,8 @@ def _read(
 def check_references(
     parameters: Resolved, project: Path, inputs: Collection[str] = ("params:model",)
 ) -> None:
-    """Check what the parameters name: the environment with its options, and the base model; and
-    what one group needs of another.
+    """Check what the parameters name (environments with their options, the base model), and that
+    the groups go together.
 
     The estimator, the objective, the reward terms and the like are checked by their groups.
 
@@ -166,24 +166,22 @@ def check_references(
             is switched off.
     """
     from agent_r1.environments import EnvironmentParameters, check_environment
+    from agent_r1.environments.registry import environment_class
+    from agent_r1.parameter_conflicts import conflicts
     from agent_r1.training.policy import ModelFolderError, check_model_folder
 
-    check_environment(EnvironmentParameters(**parameters.groups["environment"]))
-    update, model = parameters.groups["update"], parameters.groups["model"]
-    backbone = update["critic"]["backbone"]
-    if backbone != "none" and not parameters.groups["logprobs"]["values"]:
-        raise ParameterError(
-            f"update.critic.backbone is {backbone}, and the critic learns from its own values: set "
-            "logprobs.values to true"
-        )
-    if update["strategy"] == "deepspeed" and model["dtype"] != "float32":
-        raise ParameterError(
-            f"model.dtype is {model['dtype']}, and update.strategy deepspeed trains in float32: "
-            "set model.dtype to float32, or update.strategy to torch"
-        )
+    groups = parameters.groups
+    check_environment(EnvironmentParameters(**groups["environment"]))
+    for name in groups["reward"]["environments"]:
+        try:
+            environment_class(name)
+        except ParameterError as error:
+            raise ParameterError(f"parameter 'reward.environments': {error}") from None
+    if problems := conflicts(groups):
+        raise ParameterError("\n".join(problems))
     if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
         return
     try:
-        check_model_folder(project / model["path"])
+        check_model_folder(project / groups["model"]["path"])
     except ModelFolderError as error:
         raise ParameterError(str(error)) from None

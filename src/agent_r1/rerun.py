@@ -300,11 +300,13 @@ def _pipeline(session: Session, name: str) -> Pipeline:
 def _check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
     """Only what is asked for, defaults beside it, and parameters that are newer than the
     experiment may differ from what is recorded."""
-    groups = {name.rpartition(".")[0] or name for name in asked}
+    # With the dot that ends a name. An empty group is recorded under its own, above what is asked.
+    groups = {f"{name.rpartition('.')[0] or name}." for name in asked}
     strange = [
         key
         for key, (recorded, _) in changes.items()
-        if recorded != ABSENT and not any(f"{key}.".startswith(f"{name}.") for name in groups)
+        if recorded != ABSENT
+        and not any(f"{key}.".startswith(name) or name.startswith(f"{key}.") for name in groups)
     ]
     if strange:
         raise ParameterError(

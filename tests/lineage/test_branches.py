@@ -12,6 +12,7 @@ from agent_r1.lineage.branches import (
     Branch,
     BranchBook,
     ChangedParametersError,
+    continued,
     differences,
     flatten,
     nested,
@@ -25,12 +26,40 @@ def test_dotted_names_come_back_as_groups():
     assert nested(flat) == groups
 
 
+def test_names_with_a_dot_stay_in_their_group():
+    groups = {"reward": {"environments": {"games.chess:Chess": {"terms": {"outcome": None}}}}}
+    flat = flatten(groups)
+    assert flat == {"reward.environments": groups["reward"]["environments"]}
+    assert nested(flat) == groups
+
+
+def test_what_is_put_into_an_empty_group_is_not_put_into_the_recorded_one():
+    recorded = {"reward.environments": {}}
+    assert nested(recorded | {"reward.environments.a": 1}) == {"reward": {"environments": {"a": 1}}}
+    assert recorded == {"reward.environments": {}}
+
+
 def test_only_what_can_change_a_result_differs():
     old = {"seed": 0, "iterations": 3, "mlflow.enabled": True, "evaluation.every": 5, "sft.lr": 1}
     new = {"seed": 1, "iterations": 9, "mlflow.enabled": False, "evaluation.every": 1, "sft.x": 2}
     assert differences(old, new) == {
         "seed": (0, 1), "sft.lr": (1, "(none)"), "sft.x": ("(none)", 2),
     }  # fmt: skip
+
+
+def test_a_parameter_that_is_newer_than_the_experiment_may_have_its_default(tmp_path):
+    book = BranchBook(tmp_path)
+    book.write(Branch(0, {"seed": 0}))
+    defaults = {"seed": 5, "new": None}
+
+    def go_on(**parameters):
+        return continued(book, parameters, "x", allow_changes=False, defaults=defaults)
+
+    assert go_on(seed=0, new=None).index == 0
+    with pytest.raises(ChangedParametersError, match=r"new: \(none\) -> 1"):
+        go_on(seed=0, new=1)
+    with pytest.raises(ChangedParametersError, match="seed: 0 -> 5"):
+        go_on(seed=5, new=None)  # it was another one, so the default is a change
 
 
 def test_a_branch_compares_what_a_node_read():

@@ -109,7 +109,7 @@ def test_a_missing_input_is_named_with_its_command(experiment):
         "'iter_00004.rewards' is not yet committed; make it with: kedro run --pipelines iter_00004"
         " --nodes iter_00004.score_rewards --params experiment=x"
     ) in lines
-    assert len(lines) == 3
+    assert len(lines) == 4  # with logprobs, and the controllers of the iteration before
     assert experiment.calls == []
 
 

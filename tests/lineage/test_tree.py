@@ -40,6 +40,7 @@ def test_the_depth_bounds_the_node_runs(store):
     root = trace(store, "iter_00002.advantages", depth=1)
     assert {source.dataset for source in root.inputs} == {
         "iter_00002.rollouts", "iter_00002.rewards", "iter_00002.logprobs",
+        "iter_00001.controllers",
     }  # fmt: skip
     assert not any(source.inputs for source in root.inputs)
     assert trace(store, "iter_00002.advantages", depth=0).inputs == ()

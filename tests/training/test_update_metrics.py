@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from step_tables import per_token, rewards, rollouts, step
+from tiny_policies import VOCABULARY, random_model
 from update_batches import (
     AT_POLICY,
     AT_REFERENCE,
@@ -12,11 +15,16 @@ from update_batches import (
     TOKENS,
     A,
     batch,
+    gradient,
     metric,
     run,
     tables,
 )
 
+from agent_r1.pipelines.advantage.nodes import compute_advantages
+from agent_r1.training.accumulation import accumulate
+from agent_r1.training.logprobs import head_of
+from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import health, prepare
 
 
@@ -51,6 +59,35 @@ def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
     assert metric(metrics, "clip_fraction_low") == [0]
     assert metric(metrics, "ratio_mean") == pytest.approx([2 * high + 0.5 * (1 - high)], abs=1e-4)
     assert metric(metrics, "ratio_max") == pytest.approx([2], abs=1e-3)
+
+
+def test_p40_groups_without_variance_and_singletons_are_counted() -> None:
+    """p has variance, q has none, r has one member, and s one beside an unscored one."""
+    table = rollouts(*(step(name) for name in ("p/0", "p/1", "q/0", "q/1", "r/0", "s/0", "s/1")))
+    scored = rewards(table, p__0=1.0, p__1=0.0, q__0=0.5, q__1=0.5, r__0=1.0, s__0=1.0, s__1=None)
+    logprobs = per_token(table, "logprobs", policy_logprobs=[-1.0] * 14)
+    advantages = compute_advantages(table, scored, logprobs, {"estimator": "grpo"})
+    prepared = prepare(table, logprobs, advantages, needs_reference=False)
+    values = health(prepared, prepared.trained)
+    names = ("groups", "zero_variance_group_count", "zero_variance_groups", "singleton_groups")
+    assert [values[name] for name in names] == [4, 3, 3 / 4, 2]
+    assert values["trained_trajectories"] == 6
+    nothing = health(prepared, np.empty(0, np.int64))
+    assert [nothing[name] for name in names] == [0, 0, 0, 0]
+
+
+def test_p40_the_gradient_norm_is_that_of_the_whole_gradient_before_it_is_clipped() -> None:
+    _, metrics = run(batch(), max_grad_norm=1e-3)
+    assert metric(metrics, "grad_norm") == [
+        pytest.approx(gradient(batch()).norm().item(), rel=1e-4)
+    ]
+
+
+def test_p40_the_entropy_of_a_policy_that_knows_nothing_is_log_of_the_vocabulary() -> None:
+    model = random_model()
+    torch.nn.init.zeros_(model.get_output_embeddings().weight)
+    values = accumulate(model, head_of(model), batch(), np.arange(9), UpdateParameters())
+    assert values["entropy"] == pytest.approx(np.log(VOCABULARY), rel=1e-5)
 
 
 def test_the_loss_is_what_its_definition_says() -> None:

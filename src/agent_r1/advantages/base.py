@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from agent_r1.advantages.inputs import EstimatorInputs
-from agent_r1.parameters import Parameters
+from agent_r1.kl_controller import KlParameters
 
 
-class AdvantageParameters(Parameters):
+class AdvantageParameters(KlParameters):
     """``advantage`` in ``conf/``. An estimator reads what its paper has and ignores the rest."""
 
     estimator: str = "grpo"
@@ -39,10 +39,9 @@ class AdvantageParameters(Parameters):
     """Weight of the step's advantage beside the episode's, for GiGPO."""
     mask_truncated: bool = False
     """Do not train on trajectories that a limit cut off (DAPO); see `agent_r1.advantages.table`."""
-    kl_coef: float = Field(0.0, ge=0)
-    """Reward per nat of KL to the reference policy that is taken away; 0: none in the reward."""
     kl_estimator: Literal["k1", "k2", "k3"] = "k1"
-    """Estimator of that KL; k1 is unbiased, and as a reward it needs no gradient."""
+    """Estimator of the KL that ``kl_coef`` takes from the reward; k1 is unbiased, and as a reward
+    it needs no gradient."""
 
     @field_validator("estimator")
     @classmethod
@@ -72,3 +71,9 @@ class Estimator(NamedTuple):
     estimate: Callable[[EstimatorInputs, AdvantageParameters], Estimate]
     whitens: bool = False
     """What ``whiten: null`` means."""
+    compares: bool = False
+    """Whether it compares the trajectories of a group, so that one alone has the advantage 0."""
+    has_returns: bool = False
+    """Whether its returns can be the targets of a critic."""
+    needs_values: bool = False
+    """Whether it reads a critic's values."""

@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from agent_r1.advantages.inputs import EstimatorInputs, row_sums
+from agent_r1.advantages.inputs import EstimatorInputs
 from agent_r1.advantages.scan import discounted_sums
 
 
@@ -67,10 +67,11 @@ def chain(inputs: EstimatorInputs, level: Literal["token", "step"]) -> Chain:
         per_token = np.zeros(inputs.token_offsets[-1])
         per_token[inputs.token_offsets[1:][acts] - 1] = rewards[acts]
         if inputs.kl_coef:
-            per_token -= inputs.kl_penalty
+            for _, tokens, penalty in inputs.kl_penalties():
+                per_token[tokens] -= penalty
         return Chain(inputs.token_offsets[inputs.offsets], per_token)
     if inputs.kl_coef:
-        rewards = rewards - row_sums(inputs.kl_penalty, inputs.action_lengths)
+        rewards = rewards - inputs.kl_of_rows
     steps = np.concatenate([[0], np.cumsum(acts)])
     return Chain(
         steps[inputs.offsets],

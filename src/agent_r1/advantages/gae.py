@@ -31,7 +31,7 @@ def gae(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
     """
     actions = chain(inputs, parameters.level)
     values = actions.read(inputs.values)
-    deltas = np.zeros_like(values)
+    deltas = np.zeros(len(values))
     deltas[:-1] = values[1:]
     deltas[actions.ends] = 0.0
     if parameters.bootstrap_truncated:
@@ -40,4 +40,5 @@ def gae(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
     deltas += actions.rewards
     deltas -= values
     advantages = discounted_sums(deltas, actions.offsets, parameters.gamma * parameters.lam)
+    del deltas  # as large as the tables
     return Estimate(actions.spread(advantages), actions.targets(advantages + values))

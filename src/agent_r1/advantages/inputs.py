@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -25,6 +26,9 @@ from agent_r1.trajectories import Trajectories, align, find_trajectories, labels
 
 CUT = (EndReason.TOKEN_BUDGET, EndReason.MAX_STEPS, EndReason.CONTEXT_OVERFLOW)
 """The limits that end a trajectory before the agent was done."""
+
+_BLOCK = 1 << 14
+"""Rows whose KL is computed together: few enough that their float64 copies are small."""
 
 
 def row_sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -143,9 +147,7 @@ class EstimatorInputs:
         """float64[trajectories]: the reward less the KL of all its tokens; NaN if not scored."""
         if not self.kl_coef:
             return self.outcomes
-        return self.outcomes - row_sums(
-            row_sums(self.kl_penalty, self.action_lengths), self.row_counts
-        )
+        return self.outcomes - row_sums(self.kl_of_rows, self.row_counts)
 
     @cached_property
     def step_rewards(self) -> np.ndarray:
@@ -168,16 +170,32 @@ class EstimatorInputs:
         return np.where(scored & ~unknown, rewards, 0.0)
 
     @cached_property
-    def kl_penalty(self) -> np.ndarray:
-        """float64[action tokens]: kl_coef · KL(policy || reference), nats times reward per nat."""
+    def kl_of_rows(self) -> np.ndarray:
+        """float64[rows]: the KL penalty of each row's action tokens together."""
+        sums = np.zeros(len(self.action_lengths))
+        for rows, _, penalty in self.kl_penalties():
+            sums[rows] = row_sums(penalty, self.action_lengths[rows])
+        return sums
+
+    def kl_penalties(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
+        """kl_coef · KL(policy || reference) per action token, nats times reward per nat.
+
+        In blocks of rows, as it is needed in float64 and all of it together would be several times
+        what the tables are. Gives the rows, their tokens, and float64[tokens].
+        """
         remedy = "advantage.kl_coef is not 0, so set logprobs.reference to true"
         policy = self._per_action("policy_logprobs", "run compute_logprobs")
         reference = self._per_action("reference_logprobs", remedy)
-        return self.kl_coef * KL_ESTIMATORS[self.kl_estimator](policy, reference)
+        estimate = KL_ESTIMATORS[self.kl_estimator]
+        for begin in range(0, len(self.action_lengths), _BLOCK):
+            rows = slice(begin, min(begin + _BLOCK, len(self.action_lengths)))
+            tokens = slice(self.token_offsets[rows.start], self.token_offsets[rows.stop])
+            ours, theirs = (x[tokens].astype(np.float64) for x in (policy, reference))
+            yield rows, tokens, self.kl_coef * estimate(ours, theirs)
 
     @cached_property
     def values(self) -> np.ndarray:
-        """float64[action tokens]: V at the position that predicts each token."""
+        """float[action tokens]: V at the position that predicts each token."""
         return self._per_action("values", "run compute_logprobs with a critic")
 
     @cached_property
@@ -199,10 +217,14 @@ class EstimatorInputs:
 
     @cached_property
     def logprobs(self) -> pd.DataFrame:
-        """The table ``logprobs``, conformed, in the order of ``rollouts``."""
+        """The table ``logprobs``, conformed, in the order of ``rollouts``; without a KL in the
+        reward, ``reference_logprobs`` is null."""
         if self.raw_logprobs is None:
             raise SchemaError("the estimator reads table 'logprobs', and none was given")
-        return align(schemas.conform(self.raw_logprobs, "logprobs"), "logprobs", self.rollouts)
+        raw = self.raw_logprobs
+        if not self.kl_coef:  # it is large, and may have to be copied
+            raw = raw.drop(columns="reference_logprobs", errors="ignore")
+        return align(schemas.conform(raw, "logprobs"), "logprobs", self.rollouts)
 
     def per_row(self, values: np.ndarray) -> np.ndarray:
         """One value per trajectory, repeated over its rows."""
@@ -213,7 +235,8 @@ class EstimatorInputs:
         return np.repeat(values, row_sums(self.action_lengths, self.row_counts).astype(np.int64))
 
     def _per_action(self, column: str, remedy: str) -> np.ndarray:
-        """float64[action tokens] of a list column of `logprobs`; 0 where not scored.
+        """float[action tokens] of a list column of `logprobs`, as it stands there (not a copy, if
+        all of it is finite); 0 where a trajectory is not scored and has no such value.
 
         Raises:
             SchemaError: a scored trajectory has no finite value for each of its action tokens.
@@ -237,7 +260,7 @@ class EstimatorInputs:
                 where = self._where("logprobs", row[scored[row]][0])
                 raise SchemaError(f"{where}: {column} of a token is null or not finite; {remedy}")
             values = np.where(finite, values, 0)
-        return values.astype(np.float64)
+        return values
 
     def _where(self, table: str, row: int) -> str:
         steps = self.rollouts.iloc[row]

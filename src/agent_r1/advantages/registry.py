@@ -14,14 +14,16 @@ from agent_r1.advantages.rloo import rloo
 from agent_r1.parameters import ParameterError, nearest
 
 ESTIMATORS: dict[str, Estimator] = {
-    "dr_grpo": Estimator(dr_grpo),
-    "gae": Estimator(gae),
-    "gigpo": Estimator(gigpo),
-    "grpo": Estimator(grpo),
+    "dr_grpo": Estimator(dr_grpo, compares=True),
+    "gae": Estimator(gae, has_returns=True, needs_values=True),
+    "gigpo": Estimator(gigpo, compares=True),
+    "grpo": Estimator(grpo, compares=True),
     "reinforce_plus_plus": Estimator(reinforce_plus_plus, whitens=True),
-    "reinforce_plus_plus_baseline": Estimator(reinforce_plus_plus_baseline, whitens=True),
-    "returns": Estimator(returns),
-    "rloo": Estimator(rloo),
+    "reinforce_plus_plus_baseline": Estimator(
+        reinforce_plus_plus_baseline, whitens=True, compares=True
+    ),
+    "returns": Estimator(returns, has_returns=True),
+    "rloo": Estimator(rloo, compares=True),
 }
 
 

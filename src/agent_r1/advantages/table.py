@@ -55,6 +55,7 @@ def advantages_table(
         _check_groups(inputs)
     trained = inputs.scored & ~inputs.cut if parameters.mask_truncated else inputs.scored
     advantages = np.where(inputs.per_token(inputs.scored), estimate.advantages, 0.0)
+    estimate = estimate._replace(advantages=advantages)  # the old ones are as large as the tables
     if chosen.whitens if parameters.whiten is None else parameters.whiten:
         _whiten(advantages, inputs, trained, estimate.compared, parameters.whiten_by)
     columns = _columns(inputs, advantages, trained, estimate.returns)

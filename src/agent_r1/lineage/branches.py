@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from agent_r1.lineage.seal import SEAL, check_seal, sealed
@@ -123,7 +125,12 @@ class ChangedParametersError(LineageError):
 
 
 def continued(
-    book: BranchBook, parameters: Mapping[str, Any], experiment: str, *, allow_changes: bool
+    book: BranchBook,
+    parameters: Mapping[str, Any],
+    experiment: str,
+    *,
+    allow_changes: bool,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
 ) -> Branch:
     """The branch that a run with these parameters continues, or starts.
 
@@ -132,6 +139,8 @@ def continued(
         parameters: what `flatten` gives.
         experiment: its name, for the message.
         allow_changes: whether other parameters than the newest branch's start a branch.
+        defaults: of all parameters. One that is newer than the experiment is no change at its
+            default, which stands for what was done before there was a choice.
 
     Raises:
         ChangedParametersError: they are others, and may not be.
@@ -139,7 +148,11 @@ def continued(
     newest = book.newest()
     if newest is None:
         return start(parameters)
-    changes = differences(newest.parameters, parameters)
+    changes = {
+        key: (old, new)
+        for key, (old, new) in differences(newest.parameters, parameters).items()
+        if old != ABSENT or key not in defaults or new != defaults[key]
+    }
     if not changes:
         return newest
     if not allow_changes:
@@ -168,10 +181,11 @@ def now() -> str:
 
 
 def flatten(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Groups of parameters by their dotted names. Lists and empty groups are values."""
+    """Groups of parameters by their dotted names. Lists and empty groups are values; so is a group
+    with a name that has a dot (an environment's import path), which could not be told apart."""
     flat: dict[str, Any] = {}
     for key, value in parameters.items():
-        if isinstance(value, Mapping) and value:
+        if isinstance(value, Mapping) and value and not any("." in str(name) for name in value):
             flat |= flatten({f"{key}.{name}": item for name, item in value.items()})
         else:
             flat[key] = json.loads(strict_json(value))
@@ -197,7 +211,7 @@ def nested(parameters: Mapping[str, Any]) -> dict[str, Any]:
         group = groups
         for parent in parents:
             group = group.setdefault(parent, {})
-        group[name] = value
+        group[name] = deepcopy(value)  # something may be put into a group that was empty
     return groups
 
 

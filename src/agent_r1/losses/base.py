@@ -7,17 +7,18 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import torch
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
+from agent_r1.kl_controller import KlParameters
 from agent_r1.losses.kl import LOSS_ESTIMATORS, kl_estimator
-from agent_r1.parameters import ParameterError, Parameters
+from agent_r1.parameters import ParameterError
 
 Aggregation = Literal[
     "token_mean", "sequence_mean_token_mean", "sequence_mean_token_sum", "constant_norm"
 ]
 
 
-class LossParameters(Parameters):
+class LossParameters(KlParameters):
     """The part of ``update`` in ``conf/`` that the loss is made of. An objective reads what its
     paper has and ignores the rest."""
 
@@ -31,14 +32,8 @@ class LossParameters(Parameters):
     """For negative advantages the loss is at most -A times this; null: no dual clip. ppo_clip."""
     beta: float = Field(0.1, gt=0)
     """How far DPO lets the policy go from the reference: the scale of its implicit reward."""
-    kl_coef: float = Field(0.0, ge=0)
-    """Weight of the KL to the reference policy in the loss; 0 only reports it."""
     kl_estimator: str = "k3"
     """k2 or k3; k1's gradient is constant and is refused."""
-    kl_target: float | None = Field(None, gt=0)
-    """Nats per token that ``kl_coef`` is steered to from iteration to iteration; null: fixed."""
-    kl_horizon: float = Field(10_000, gt=0)
-    """Trajectories over which the steering acts: longer is slower."""
     entropy_coef: float = Field(0.0, ge=0)
     """Weight of the entropy bonus."""
     importance_correction: Literal["none", "token", "sequence"] = "none"
@@ -66,14 +61,6 @@ class LossParameters(Parameters):
                 f"loss; use {' or '.join(LOSS_ESTIMATORS)}"
             )
         return name
-
-    @model_validator(mode="after")
-    def _can_be_steered(self) -> LossParameters:
-        if self.kl_target is not None and self.kl_coef == 0:
-            raise ParameterError(
-                "kl_target multiplies kl_coef, and 0 stays 0: set kl_coef to where it shall start"
-            )
-        return self
 
 
 class ObjectiveInputs(NamedTuple):

@@ -1,13 +1,15 @@
 """The reward of each step: the weighted sum of the configured terms.
 
-A trajectory is scored as a whole or not at all. It is not scored (null, which is not 0) if its
-infrastructure failed, or if a configured term could not score one of its steps.
+1. Each row has the terms of its environment (``reward.environments``), else ``reward.terms``: in a
+   mixture every environment may be rewarded in its own way.
+2. A trajectory is scored as a whole or not at all. It is not scored (null, which is not 0) if its
+   infrastructure failed, or if one of its terms could not score one of its steps.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,25 +28,61 @@ from agent_r1.trajectories import Trajectories, find_trajectories
 _DEFAULT_TERMS = ("outcome", "format")
 
 
+Terms = dict[str, SerializeAsAny[TermParameters]]
+"""Parameters of each term by its name."""
+
+
+class EnvironmentRewards(Parameters):
+    """``reward.environments.NAME`` in ``conf/``."""
+
+    terms: Terms
+    """Instead of ``reward.terms``, and not beside them; a term that is null is off."""
+
+
 class RewardParameters(Parameters):
     """``reward`` in ``conf/``."""
 
-    terms: dict[str, SerializeAsAny[TermParameters]] = Field(
+    terms: Terms = Field(
         default_factory=lambda: {name: TERMS[name].parameters() for name in _DEFAULT_TERMS}
     )
-    """Parameters of each term by its name; a term that is null is off. By default 1 for a right
-    answer and 0.1 for a well-formed one."""
+    """A term that is null is off. By default 1 for a right answer and 0.1 for a well-formed one."""
+    environments: dict[str, EnvironmentRewards] = Field(default_factory=dict)
+    """Other terms for the trajectories of these environments, by the name that stands in the column
+    ``environment`` of the tasks."""
 
     @field_validator("terms", mode="before")
     @classmethod
     def _read_terms(cls, terms: Any) -> Any:
-        if not isinstance(terms, Mapping):
-            raise ParameterError("must map names of terms to their parameters")
+        return _read_terms(terms, "reward.terms")
+
+    @field_validator("environments", mode="before")
+    @classmethod
+    def _read_environments(cls, environments: Any) -> Any:
+        if not isinstance(environments, Mapping):
+            raise ParameterError("must map names of environments to their terms")
         return {
-            name: term(name).parameters.read(values, f"reward.terms.{name}")
-            for name, values in terms.items()
-            if values is not None
+            name: _read_environment(values, f"reward.environments.{name}")
+            for name, values in environments.items()
         }
+
+
+def _read_environment(values: Any, path: str) -> Any:
+    if not isinstance(values, Mapping):  # read already, or refused by its type
+        return values
+    given = dict(values)
+    if "terms" in given:  # here the path is known; a validator of the model would not know it
+        given["terms"] = _read_terms(given["terms"], f"{path}.terms")
+    return EnvironmentRewards.read(given, path)
+
+
+def _read_terms(terms: Any, path: str) -> Terms:
+    if not isinstance(terms, Mapping):
+        raise ParameterError(f"{path} must map names of terms to their parameters")
+    return {
+        name: term(name).parameters.read(values, f"{path}.{name}")
+        for name, values in terms.items()
+        if values is not None
+    }
 
 
 def rewards_table(
@@ -57,9 +95,15 @@ def rewards_table(
     """
     trajectories = find_trajectories(rollouts, "rollouts")
     steps = _steps(rollouts, tasks, trajectories)
-    plain = {name: TERMS[name].value(steps, chosen) for name, chosen in parameters.terms.items()}
-    values = {name: parameters.terms[name].weight * plain[name] for name in plain}
-    reward = sum(values.values(), start=np.zeros(len(rollouts)))
+    reward, outcome = np.zeros(len(rollouts)), np.full(len(rollouts), np.nan)
+    components = np.full(len(rollouts), "{}", object)
+    for terms, rows in _rows_by_terms(rollouts, parameters):
+        # Of all steps, though only some are taken: a term that refuses a row names it by its place.
+        plain = {name: TERMS[name].value(steps, chosen)[rows] for name, chosen in terms.items()}
+        values = {name: terms[name].weight * plain[name] for name in plain}
+        reward[rows] = sum(values.values(), start=np.zeros(len(rows)))
+        components[rows] = _components(values, len(rows))
+        outcome[rows] = plain.get("outcome", np.nan)
     reason = rollouts["end_reason"].to_numpy(dtype=object, na_value=None)
     missing = np.isnan(reward) | (reason == EndReason.INFRASTRUCTURE.value)
     of_row = trajectories.of_row
@@ -71,12 +115,27 @@ def rewards_table(
             "trajectory_id": rollouts["trajectory_id"].array.__arrow_array__(),
             "step_index": rollouts["step_index"].array.__arrow_array__(),
             "reward": _nullable(reward, scored),
-            "components": _components(values, scored),
+            "components": np.where(scored, components, "{}").tolist(),
             "trajectory_reward": _nullable(total, scored),
-            "correct": _correct(plain.get("outcome"), trajectories, scored),
+            "correct": _correct(outcome, trajectories, scored),
         },
         "rewards",
     )
+
+
+def _rows_by_terms(
+    rollouts: pd.DataFrame, parameters: RewardParameters
+) -> Iterator[tuple[Terms, np.ndarray]]:
+    """The rows (int64) of each environment that has terms of its own, then those of all others."""
+    environments = rollouts["environment"].to_numpy(dtype=object)
+    others = np.ones(len(rollouts), bool)
+    for name, own in parameters.environments.items():
+        here = environments == name
+        others &= ~here
+        if here.any():
+            yield own.terms, np.flatnonzero(here)
+    if others.any():
+        yield parameters.terms, np.flatnonzero(others)
 
 
 def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectories) -> Steps:
@@ -106,22 +165,18 @@ def _nullable(values: np.ndarray, scored: np.ndarray) -> pa.Array:
     return pa.array(values, type=pa.float32(), mask=~scored)
 
 
-def _components(values: Mapping[str, np.ndarray], scored: np.ndarray) -> list[str]:
-    """JSON of each row's weighted terms; an unscored row has none."""
+def _components(values: Mapping[str, np.ndarray], rows: int) -> list[str]:
+    """JSON of each row's weighted terms."""
     names = sorted(values)
     columns = [values[name].tolist() for name in names]
-    return [
-        json.dumps(dict(zip(names, row, strict=True))) if known else "{}"
-        for known, *row in zip(scored.tolist(), *columns, strict=True)
-    ]
+    if not names:
+        return ["{}"] * rows
+    return [json.dumps(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)]
 
 
-def _correct(
-    outcome: np.ndarray | None, trajectories: Trajectories, scored: np.ndarray
-) -> pa.Array:
-    """Whether the outcome's metric is 1, on each row; null without an outcome term or score."""
-    if outcome is None:
-        return pa.nulls(len(scored), pa.bool_())
+def _correct(outcome: np.ndarray, trajectories: Trajectories, scored: np.ndarray) -> pa.Array:
+    """Whether the outcome's metric is 1, on each row; null without a score, or where ``outcome`` is
+    NaN because the row has no such term."""
     of_row = trajectories.of_row
     solved = np.bincount(of_row, outcome == 1, len(trajectories.ids)) > 0
-    return pa.array(solved[of_row], mask=~scored)
+    return pa.array(solved[of_row], mask=~scored | np.isnan(outcome))

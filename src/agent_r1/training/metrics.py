@@ -24,6 +24,13 @@ class MetricLog:
         return schemas.from_rows(self._rows, "metrics")
 
 
+def with_values(table: pd.DataFrame, **values: float) -> pd.DataFrame:
+    """A ``metrics`` table with further values of the whole update, at step 0."""
+    log = MetricLog()
+    log.add(0, **values)
+    return schemas.conform(pd.concat([table, log.table()], ignore_index=True), "metrics")
+
+
 class Totals:
     """Numbers of one optimizer step, added up over its micro-batches."""
 

@@ -33,6 +33,8 @@ class UpdateBatch:
     """bool: the token is trained on."""
     groups: np.ndarray
     """int64[trajectories]: the group of each trajectory."""
+    group_sizes: np.ndarray
+    """int64[trajectories]: the scored members of its group."""
     pairs: np.ndarray
     """int64[pairs, 2]: trajectories, the better one first; none without preferences."""
     targets: ValueTargets | None = None
@@ -106,10 +108,8 @@ def prepare(
     for name, values in columns.items():
         if not np.isfinite(values[mask]).all():
             raise SchemaError(f"'{name}' of a trained token is not finite")
-    groups = np.unique(
-        rollouts["group_id"].to_numpy(dtype=object)[sequences.trajectories.first_rows],
-        return_inverse=True,
-    )[1]
+    first_rows = sequences.trajectories.first_rows
+    names = rollouts["group_id"].to_numpy(dtype=object)[first_rows]
     return UpdateBatch(
         sequences=sequences,
         old_logprobs=torch.tensor(columns["policy_logprobs"]),
@@ -117,7 +117,8 @@ def prepare(
         sampler_logprobs=columns["action_logprobs"],
         advantages=torch.tensor(columns["advantages"]),
         mask=mask,
-        groups=groups,
+        groups=np.unique(names, return_inverse=True)[1],
+        group_sizes=advantages["group_size"].to_numpy(np.int64)[first_rows],
         pairs=_pairs(preferences, sequences.trajectories.ids),
         targets=value_targets(logprobs, advantages, sequences, mask) if needs_values else None,
     )
@@ -141,20 +142,26 @@ def _pairs(preferences: pd.DataFrame | None, ids: list[str]) -> np.ndarray:
 def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
     """Metrics of the whole batch that do not depend on the model; ``trained`` are trajectories.
 
-    ``zero_variance_groups`` (share of the trained groups whose advantages are all 0),
+    ``groups`` (those that have a trained trajectory), ``zero_variance_groups`` (the share of them
+    whose advantages are all 0: nothing to learn), ``zero_variance_group_count`` and
+    ``singleton_groups`` (their number, and how many have one scored member),
     ``trained_trajectories``, ``logprob_drift_max`` and ``logprob_drift_mean`` (nats, |sampler -
     trainer|, over all action tokens); with a critic those of `ValueTargets.health`.
     """
     size = np.zeros(len(batch.sequences.trajectories.ids))
     flat = np.abs(np.where(batch.mask, batch.advantages.numpy(), 0.0))
     np.maximum.at(size, batch.sequences.action_trajectory, flat)
-    groups, member = np.unique(batch.groups[trained], return_inverse=True)
+    groups, first, member = np.unique(batch.groups[trained], return_index=True, return_inverse=True)
     largest = np.zeros(len(groups))
     np.maximum.at(largest, member, size[trained])
+    alone = batch.group_sizes[trained][first] == 1
     drift = batch.drift
     values = {} if batch.targets is None else batch.targets.health()
     return values | {
+        "groups": len(groups),
         "zero_variance_groups": float((largest == 0).mean()) if len(groups) else 0.0,
+        "zero_variance_group_count": int((largest == 0).sum()),
+        "singleton_groups": int(alone.sum()),
         "trained_trajectories": len(trained),
         "logprob_drift_max": float(drift.max(initial=0.0)),
         "logprob_drift_mean": float(drift.mean()) if len(drift) else 0.0,

@@ -133,3 +133,27 @@ def test_a_group_s_advantages_sum_to_zero(scores: list[float | None]) -> None:
     assert np.isfinite(advantages).all()
     assert sum(advantages) == pytest.approx(0, abs=1e-4)
     assert all(a == 0 for a, score in zip(advantages, scores, strict=True) if score is None)
+
+
+@pytest.mark.parametrize(
+    ("controllers", "parameters", "coefficient"),
+    [
+        (None, {"kl_coef": 0.5}, 0.5),
+        ({"reward_kl_coef": 0.25}, {"kl_coef": 0.5}, 0.5),  # fixed
+        ({}, {"kl_coef": 0.5, "kl_target": 0.1}, 0.5),  # where it starts
+        ({"kl_coef": 9.0}, {"kl_coef": 0.5, "kl_target": 0.1}, 0.5),  # the loss has its own
+        ({"reward_kl_coef": 0.25}, {"kl_coef": 0.5, "kl_target": 0.1}, 0.25),
+    ],
+)
+def test_the_kl_in_the_reward_has_the_coefficient_of_its_controller(
+    controllers, parameters, coefficient
+) -> None:
+    table = rollouts(step("q/0"), step("q/1"))
+    said = {"policy_logprobs": [-1.0] * 4, "reference_logprobs": [-1.25, -1.0, -1.0, -1.0]}
+    logprobs = per_token(table, "logprobs", **said)
+    scored = rewards(table, q__0=1.0, q__1=1.0)
+    how = {"estimator": "returns"} | parameters
+    result = compute_advantages(table, scored, logprobs, how, controllers)
+    # k1 is 0.25 nats on the first token of q/0, and 0 elsewhere
+    assert list(result["advantages"][0]) == pytest.approx([1 - 0.25 * coefficient, 1])
+    assert list(result["advantages"][1]) == [1, 1]

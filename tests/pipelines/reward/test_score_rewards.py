@@ -13,6 +13,7 @@ from step_tables import rollouts, step, tasks
 from agent_r1 import schemas
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.reward.nodes import score_rewards
+from agent_r1.rewards import RewardParameters
 from agent_r1.schemas import SchemaError
 
 TASKS = tasks(q=["Paris"])
@@ -157,6 +158,89 @@ def test_without_an_outcome_term_nothing_is_called_correct() -> None:
 def test_a_term_that_is_null_is_off() -> None:
     terms = {"outcome": {}, "format": None}
     assert score(answer("q/0", 0), terms=terms)["reward"].tolist() == [1]
+
+
+MIXTURE = {
+    "terms": {"outcome": {}, "format": {}},
+    "environments": {
+        "game": {"terms": {"environment": {"weight": 2.0}, "format": None}},
+        "silent": {"terms": {}},
+        "absent": {"terms": {"overlong": {}}},
+    },
+}
+
+
+def test_a_mixture_is_rewarded_by_environment() -> None:
+    failed = {"truncated": True, "end_reason": "infrastructure"}
+    table = score(
+        step("q/0", 0, environment="qa", env_reward=None),  # no term of its environment reads it
+        answer("q/0", 1, environment="qa"),
+        step("q/1", 0, environment="game", env_reward=0.25),
+        answer("q/1", 1, environment="game", env_reward=-1.0),
+        answer("q/2", 0, environment="silent"),
+        step("q/3", 0, environment="game", env_reward=None),
+        step("q/4", 0, environment="game", env_reward=7.0, **failed),
+        **MIXTURE,
+    )
+    assert table["reward"].tolist()[:5] == pytest.approx([0, 1.1, 0.5, -2.0, 0])
+    assert table["trajectory_reward"].tolist()[:5] == pytest.approx([1.1, 1.1, -1.5, -1.5, 0])
+    assert table["reward"].isna().tolist() == [False] * 5 + [True] * 2
+    assert components(table) == [
+        {"format": 0.0, "outcome": 0.0}, {"format": 0.1, "outcome": 1.0},
+        {"environment": 0.5}, {"environment": -2.0}, {}, {}, {},
+    ]  # fmt: skip
+    # correct is for environments that have an outcome
+    assert table["correct"].isna().tolist() == [False] * 2 + [True] * 5
+    assert table["correct"].tolist()[:2] == [True, True]
+
+
+def test_each_environment_of_a_mixture_is_rewarded_as_it_is_alone() -> None:
+    rows = [answer(f"q/{i}", 0, environment="qa" if i % 3 else "game") for i in range(7)]
+    table = score(*rows, **MIXTURE)
+    for name, terms in (
+        ("qa", MIXTURE["terms"]),
+        ("game", MIXTURE["environments"]["game"]["terms"]),
+    ):
+        alone = score(*(row for row in rows if row["environment"] == name), terms=terms)
+        part = table[[row["environment"] == name for row in rows]].reset_index(drop=True)
+        assert part.equals(alone)
+
+
+def test_a_row_of_a_mixture_is_named_by_its_place_in_the_table() -> None:
+    bad = step("q/1", environment="game", tool_results="{}")
+    with pytest.raises(SchemaError, match="row 1: tool_results"):
+        score(
+            step("q/0", environment="qa"),
+            bad | {"tool_results": '{"status": 1}'},
+            environments={"game": {"terms": {"tool_calls": {}}}},
+        )
+
+
+def test_parameters_come_back_from_what_is_recorded_of_them() -> None:
+    read = RewardParameters.read(MIXTURE, "reward")
+    recorded = read.model_dump(mode="json")
+    assert recorded["environments"]["game"] == {"terms": {"environment": {"weight": 2.0}}}
+    assert RewardParameters.read(recorded, "reward") == read
+
+
+@pytest.mark.parametrize(
+    ("environments", "message"),
+    [
+        ({"game": {"terms": {"outcom": {}}}}, "unknown reward term 'outcom'"),
+        (
+            {"game": {"terms": {"outcome": {"weigth": 1}}}},
+            r"'reward.environments.game.terms.outcome.weigth'. Did you mean 'weight'",
+        ),
+        ({"game": {"term": {}}}, r"'reward.environments.game.term'. Did you mean 'terms'"),
+        ({"game": {}}, r"'reward.environments.game.terms': Field required"),
+        ({"game": {"terms": 1}}, r"reward.environments.game.terms must map names"),
+        ({"game": 1}, r"reward.environments.game"),
+        ([], "must map names of environments"),
+    ],
+)
+def test_bad_parameters_of_an_environment_are_named(environments: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        score(answer("q/0", 0), environments=environments)
 
 
 def test_absent_nullable_columns_are_null() -> None:

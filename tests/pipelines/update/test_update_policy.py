@@ -55,6 +55,7 @@ class Experiment:
         table: pd.DataFrame = TABLE,
         controllers: dict[str, Any] | None = None,
         scores: pd.DataFrame = REWARDS,
+        advantage: dict[str, Any] | None = None,
         **parameters: Any,
     ) -> tuple:
         policy = policy or self.start
@@ -67,11 +68,12 @@ class Experiment:
             controllers or {},
             table,
             logprobs,
-            compute_advantages(table, scores, logprobs, {}),
+            compute_advantages(table, scores, logprobs, advantage or {}, controllers),
             build_preferences(table, scores, UPDATE | parameters),
             UPDATE | parameters,
             {},
             seed,
+            advantage,
             iteration=iteration,
         )
 
@@ -257,3 +259,23 @@ def test_p37_deepspeed_continues_from_what_it_wrote(experiment: Experiment) -> N
         return [folder_sha256(policy), folder_sha256(state)]
 
     assert two_iterations() == two_iterations()
+
+
+def test_p37_the_coefficient_of_the_kl_in_the_reward_is_steered_too(
+    experiment: Experiment,
+) -> None:
+    how = {"kl_target": 0.01, "kl_horizon": 70, "advantage": {
+        "kl_coef": 0.5, "kl_target": 0.02, "kl_horizon": 700,
+    }}  # fmt: skip
+    policy, _, state, controllers, metrics = experiment.update(**how)
+    assert values(metrics)["reward_kl_coef"] == 0.5
+    # 7 scored trajectories at a KL of 0: the error is -0.2, and each has its own horizon
+    expected = {"kl_coef": 0.01 * 0.98, "reward_kl_coef": 0.5 * 0.998}
+    assert controllers == pytest.approx(expected)
+    *_, metrics = experiment.update(
+        "iter_00002", policy=policy, state=state, controllers=controllers, **how
+    )
+    assert values(metrics)["reward_kl_coef"] == pytest.approx(0.499)
+    *_, controllers, metrics = experiment.update(controllers={"reward_kl_coef": 5.0})
+    assert "reward_kl_coef" not in values(metrics)
+    assert controllers == {"reward_kl_coef": 5.0}  # of a run that steered it; nobody reads it

@@ -10,6 +10,7 @@ import pandas as pd
 from agent_r1 import schemas
 from agent_r1.advantages.base import AdvantageParameters
 from agent_r1.advantages.table import advantages_table
+from agent_r1.kl_controller import current_coefficient
 
 
 def compute_advantages(
@@ -17,19 +18,23 @@ def compute_advantages(
     rewards: pd.DataFrame,
     logprobs: pd.DataFrame | None,
     parameters: AdvantageParameters | Mapping[str, Any],
+    controllers: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The ``advantages`` table: exactly one row per row of ``rollouts``, in its order.
 
     ``logprobs`` holds the critic's values and the reference; an estimator that needs neither does
-    not read it.
+    not read it. ``controllers`` are those of the last iteration: where the coefficient of the KL
+    stands, if it is steered; without them it stands where it starts.
 
     Raises:
         ParameterError: an unknown estimator or parameter.
         SchemaError: the tables do not fit together, or a value that is needed is missing.
     """
+    parameters = AdvantageParameters.read(parameters, "advantage")
+    coefficient = current_coefficient(controllers or {}, "reward_kl_coef", parameters)
     return advantages_table(
         schemas.conform(rollouts, "rollouts"),
         schemas.conform(rewards, "rewards"),
         logprobs,
-        AdvantageParameters.read(parameters, "advantage"),
+        parameters.model_copy(update={"kl_coef": coefficient}),
     )

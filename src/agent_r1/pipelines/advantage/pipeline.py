@@ -13,7 +13,13 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 compute_advantages,
-                inputs=["rollouts", "rewards", "logprobs", "params:advantage"],
+                inputs=[
+                    "rollouts",
+                    "rewards",
+                    "logprobs",
+                    "params:advantage",
+                    "previous_controllers",
+                ],
                 outputs="advantages",
                 name="compute_advantages",
             )

@@ -9,10 +9,12 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import progress, schemas
-from agent_r1.losses.kl_controller import current_coefficient, steer
+from agent_r1.advantages import AdvantageParameters
+from agent_r1.kl_controller import current_coefficient, steer
 from agent_r1.seeding import derive_seed
 from agent_r1.staging import stage
 from agent_r1.training import update as training
+from agent_r1.training.metrics import with_values
 from agent_r1.training.policy import ModelParameters, use_threads
 from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import prepare
@@ -31,6 +33,7 @@ def update_policy(
     parameters: UpdateParameters | Mapping[str, Any],
     model: ModelParameters | Mapping[str, Any],
     seed: int,
+    advantage: AdvantageParameters | Mapping[str, Any] | None = None,
     *,
     iteration: str,
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
@@ -39,11 +42,12 @@ def update_policy(
     The reference enters by its log-probs (table ``logprobs``); ``reference`` itself is for
     objectives that score what was not sampled in this iteration. An objective that has nothing to
     train on (no pair, no scored trajectory) leaves the policy as it is. So do the updates in which
-    a critic warms up, and the trainer state too.
+    a critic warms up, and the trainer state too. ``advantage`` says how the KL in the reward is
+    steered: this is where both coefficients are.
 
     Returns:
         ``policy``, ``critic`` (unchanged if none is configured), ``trainer_state``,
-        ``controllers`` (the KL coefficient of the next update, if it is steered),
+        ``controllers`` (the KL coefficients of the next iteration, if they are steered),
         ``update_metrics``.
 
     Raises:
@@ -52,7 +56,8 @@ def update_policy(
         CriticError: ``critic`` is not of the kind that is configured.
     """
     parameters = UpdateParameters.read(parameters, "update")
-    coefficient = current_coefficient(controllers, parameters)
+    advantage = AdvantageParameters.read(advantage, "advantage")
+    coefficient = current_coefficient(controllers, "kl_coef", parameters)
     parameters = parameters.model_copy(update={"kl_coef": coefficient})
     model = ModelParameters.read(model, "model")
     use_threads(model)
@@ -78,5 +83,10 @@ def update_policy(
         new_state,
         progress.stepper(),
     )
-    steered = steer(controllers, parameters, batch.reference_kl(), len(batch.trained))
+    if advantage.kl_coef:
+        in_reward = current_coefficient(controllers, "reward_kl_coef", advantage)
+        metrics = with_values(metrics, reward_kl_coef=in_reward)
+    measured = batch.reference_kl(), len(batch.trained)
+    steered = steer(controllers, "kl_coef", parameters, *measured)
+    steered = steer(steered, "reward_kl_coef", advantage, *measured)
     return new_policy, new_critic, new_state, steered, metrics

@@ -29,6 +29,7 @@ def create_pipeline(iteration: str) -> Pipeline:
                     "params:update",
                     "params:model",
                     "params:seed",
+                    "params:advantage",
                 ],
                 outputs=["policy", "critic", "trainer_state", "controllers", "update_metrics"],
                 name="update_policy",

@@ -1,0 +1,137 @@
+"""What one group of parameters needs of another.
+
+Each row of `CONFLICTS` is valid group by group. Yet it would fail only when the first update is
+due, or it trains nothing and looks well. A row says when that is so, and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from agent_r1.advantages.registry import ESTIMATORS, Estimator, estimator
+from agent_r1.losses.base import Objective
+from agent_r1.losses.registry import objective
+
+
+class Chosen(NamedTuple):
+    """All parameters, and what the names among them stand for."""
+
+    groups: Mapping[str, Mapping[str, Any]]
+    """Group → plain values, defaults filled in."""
+    estimator: Estimator
+    objective: Objective
+
+    def value(self, name: str) -> Any:
+        """What stands under a dotted name."""
+        value: Any = self.groups
+        for part in name.split("."):
+            value = value[part]
+        return value
+
+
+class Conflict(NamedTuple):
+    """Parameters that do not go together."""
+
+    applies: Callable[[Chosen], bool]
+    message: str
+    """``{dotted.name}`` stands for the value."""
+
+
+def _needs_reference(name: str, applies: Callable[[Chosen], bool]) -> Conflict:
+    return Conflict(
+        lambda chosen: not chosen.value("logprobs.reference") and applies(chosen),
+        f"{name} is {{{name}}}, which compares with the reference policy: set logprobs.reference "
+        "to true",
+    )
+
+
+def _with_critic(chosen: Chosen) -> bool:
+    return chosen.value("update.critic.backbone") != "none"
+
+
+def _single(chosen: Chosen) -> bool:
+    return chosen.value("rollout.group_size") == 1
+
+
+def _without_terms(chosen: Chosen) -> bool:
+    environments = chosen.value("reward.environments").values()
+    return not any([chosen.value("reward.terms"), *(each["terms"] for each in environments)])
+
+
+_WITH_RETURNS = ", ".join(name for name, known in ESTIMATORS.items() if known.has_returns)
+_WITHOUT_GROUPS = ", ".join(name for name, known in ESTIMATORS.items() if not known.compares)
+
+CONFLICTS = (
+    Conflict(
+        lambda chosen: chosen.estimator.needs_values and not _with_critic(chosen),
+        "advantage.estimator is {advantage.estimator}, and without a critic the value of every "
+        "state is 0: set update.critic.backbone to own or shared, and logprobs.values to true",
+    ),
+    Conflict(
+        lambda chosen: chosen.estimator.needs_values and not chosen.value("logprobs.values"),
+        "advantage.estimator is {advantage.estimator}, which reads the critic's values: set "
+        "logprobs.values to true",
+    ),
+    Conflict(
+        lambda chosen: _with_critic(chosen) and not chosen.value("logprobs.values"),
+        "update.critic.backbone is {update.critic.backbone}, and the critic learns from its own "
+        "values: set logprobs.values to true",
+    ),
+    Conflict(
+        lambda chosen: _with_critic(chosen) and not chosen.estimator.has_returns,
+        "update.critic.backbone is {update.critic.backbone}, but advantage.estimator "
+        "{advantage.estimator} has no returns that a critic could learn: set advantage.estimator "
+        f"to one of {_WITH_RETURNS}, or update.critic.backbone to none",
+    ),
+    _needs_reference("advantage.kl_coef", lambda chosen: chosen.value("advantage.kl_coef") > 0),
+    _needs_reference("update.kl_coef", lambda chosen: chosen.value("update.kl_coef") > 0),
+    _needs_reference("update.objective", lambda chosen: chosen.objective.needs_reference),
+    Conflict(
+        lambda chosen: _single(chosen) and chosen.estimator.compares,
+        "rollout.group_size is 1, but advantage.estimator {advantage.estimator} compares the "
+        "trajectories of a group, so every advantage would be 0: set rollout.group_size to 2 or "
+        f"more, or advantage.estimator to one of {_WITHOUT_GROUPS}",
+    ),
+    Conflict(
+        lambda chosen: _single(chosen) and chosen.objective.trains_on != "advantages",
+        "rollout.group_size is 1, but update.objective {update.objective} chooses among the "
+        "trajectories of a group: set rollout.group_size to 2 or more",
+    ),
+    Conflict(
+        lambda chosen: (
+            chosen.value("update.strategy") == "deepspeed"
+            and chosen.value("model.dtype") != "float32"
+        ),
+        "model.dtype is {model.dtype}, and update.strategy deepspeed trains in float32: set "
+        "model.dtype to float32, or update.strategy to torch",
+    ),
+    Conflict(
+        _without_terms,
+        "reward.terms is empty, so every reward would be 0: give it a term, such as outcome",
+    ),
+    Conflict(
+        lambda chosen: chosen.value("stop.exact_match") and not chosen.value("evaluation.every"),
+        "stop.exact_match is {stop.exact_match}, but evaluation.every is 0, so nothing is measured "
+        "before the last iteration: set evaluation.every to 1 or more",
+    ),
+)
+"""What is refused before any work starts."""
+
+
+def conflicts(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each row of `CONFLICTS` that applies to validated parameters."""
+    chosen = Chosen(
+        groups,
+        estimator(groups["advantage"]["estimator"]),
+        objective(groups["update"]["objective"]),
+    )
+    return [_filled(row.message, chosen) for row in CONFLICTS if row.applies(chosen)]
+
+
+def _filled(message: str, chosen: Chosen) -> str:
+    begin, brace, rest = message.partition("{")
+    if not brace:
+        return message
+    name, _, end = rest.partition("}")
+    return f"{begin}{chosen.value(name)}{_filled(end, chosen)}"

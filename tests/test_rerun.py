@@ -305,7 +305,7 @@ def test_stages_beside_it_that_read_what_is_changed_are_named(experiment, downst
     experiment.rerun("score_rewards", "3", downstream, rollout={"top_p": 0.5}, reward={"value": 3})
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     [line] = [each for each in said if "keep their results" in each]
-    assert "iter_00003.generate_rollouts (rollout.top_p" in line
+    assert "iter_00003.generate_rollouts (rollout.top_p)" in line
     assert line.endswith("rerun the first of them: generate_rollouts")
 
 

@@ -62,13 +62,16 @@ def check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
 def warn_of_kept_readers(pipeline: Pipeline, node: Node, changes: Iterable[str]) -> None:
     """Say which stages beside ``node`` read what is changed, and keep the results that they have.
 
+    What ``node`` reads itself is what the rerun is about, whoever else reads it.
+
     Args:
         pipeline: the iteration of the node.
         node: what is run again, with all that depends on it.
         changes: dotted names of parameters.
     """
     made_again = {node.name, *dependents(node.name, [pipeline.nodes])}
-    kept = {each.name: _read(each, changes) for each in pipeline.nodes}
+    others = set(changes) - set(_read(node, changes))
+    kept = {each.name: _read(each, sorted(others)) for each in pipeline.nodes}
     kept = {name: read for name, read in kept.items() if read and name not in made_again}
     if kept:
         readers = "; ".join(f"{name} ({', '.join(read)})" for name, read in kept.items())

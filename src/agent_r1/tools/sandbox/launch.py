@@ -20,8 +20,8 @@ from agent_r1.tools.unicode import valid_unicode
 
 MAIN = "main.py"
 """The program's name in its private folder."""
-PRIVATE = "/tmp"
-"""The private folder, where the program has a file system of its own."""
+PRIVATE = "/box"
+"""The private folder, where the program has a file system of its own; ``/tmp`` leads to it."""
 
 _PACKAGE = Path(__file__).parent
 _START = (
@@ -75,6 +75,8 @@ def _bubblewrap(parameters: SandboxParameters) -> list[str]:
     options += ["--symlink", "/proc/self/fd", "/dev/fd", "--proc", "/proc"]
     options += ["--ro-bind", str(_PACKAGE / "inside"), "/sandbox/inside"]
     options += ["--perms", "0700", "--size", str(parameters.disk_mb << 20), "--tmpfs", PRIVATE]
+    if not any(path.startswith("/tmp/") for path in layout().readable):
+        options += ["--symlink", PRIVATE, "/tmp"]
     return [*options, "--remount-ro", "/", "--chdir", PRIVATE]
 
 

@@ -108,7 +108,7 @@ def probe(level: Level) -> Isolation:
     if level is Level.RLIMITS and os.geteuid() == 0 and unprivileged_user() is None:
         raise SandboxUnavailable("as root it needs another user to become, and there is none")
     compileall.compile_dir(str(Path(__file__).parent / "inside"), quiet=2)  # starts faster
-    with tempfile.TemporaryDirectory(dir=Path.home()) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         secret = Path(folder, "secret")
         secret.write_text("secret")
         secret.chmod(0o644)

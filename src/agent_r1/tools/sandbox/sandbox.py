@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import functools
+import threading
 from collections.abc import Mapping
 
 from agent_r1.tools.sandbox.launch import MAIN
@@ -45,17 +45,27 @@ class Sandbox:
     async def arun(
         self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None
     ) -> SandboxResult:
-        """`run` off the event loop; when cancelled, the program is killed."""
-        confined = await WORKERS.run(functools.partial(self._start, program, files))
-        ended = asyncio.ensure_future(WORKERS.run(functools.partial(confined.finish, _bytes(stdin))))
+        """`run` off the event loop; when cancelled, the program is killed first."""
+        started: list[Confined] = []
+        cancelled = threading.Event()
+
+        def run() -> SandboxResult:
+            with self._start(program, files) as confined:
+                started.append(confined)
+                if cancelled.is_set():
+                    confined.stop()
+                return self._result(confined.finish(_bytes(stdin)))
+
+        running = asyncio.ensure_future(WORKERS.run(run))
         try:
-            return self._result(await asyncio.shield(ended))
+            return await asyncio.shield(running)
         except asyncio.CancelledError:
-            confined.stop()
-            await asyncio.wait({ended})
+            cancelled.set()
+            for confined in started:
+                confined.stop()
+            await asyncio.wait({running})
+            running.exception()  # nobody will ask for it
             raise
-        finally:
-            await asyncio.shield(WORKERS.run(confined.close))
 
     def _start(self, program: str, files: Mapping[str, str] | None) -> Confined:
         return Confined(self.level, {**(files or {}), MAIN: program}, self.parameters)

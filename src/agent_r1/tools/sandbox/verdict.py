@@ -7,8 +7,8 @@
    for it to patch: no ``assert``, no built-in, no ``check``, no frame to walk up. Whatever it does
    to its own process, the most it can do is to answer, and an answer that the tests accept is a
    solution.
-3. It passes if the judge says so, with the number that only the judge was given, after the tests ran
-   to their end and called the solution. Silence, an early exit and a crash are failures.
+3. It passes if the judge says so, with the number that only the judge was given, after the tests
+   ran to their end and called the solution. Silence, an early exit and a crash are failures.
 
 What this does not see: arguments are passed by value, so tests of a change in place do not pass;
 functions cannot be passed as arguments, and objects of the solution's own classes cannot be

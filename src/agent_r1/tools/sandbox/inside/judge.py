@@ -63,12 +63,13 @@ class Channel:
             self._calls.flush()
             line = self._answers.readline(values.MAX_CHARS)
             if not line.endswith("\n"):
-                raise EOFError("a longer answer than is read" if line else "")
+                raise EOFError("the answer is too long" if len(line) > 1 << 20 else "")
             answer = values.read(line)
             if "value" in answer:
                 return values.decode(answer["value"])
         except (OSError, EOFError, ValueError) as error:
-            self.gone = str(error) or "it ended before it had answered"
+            gone = isinstance(error, OSError) or not str(error)
+            self.gone = "it ended before it had answered" if gone else str(error)
             raise SolutionGone from None
         self.raised = _exception(answer.get("raised"), answer.get("message"))
         raise self.raised

@@ -4,7 +4,7 @@
 2. A fork: the child is process 1 of the new PID namespace. When it ends, the kernel kills every
    process in it, daemons too. It dies with the process that waits for it.
 3. The root becomes an empty tmpfs; only what the program may read is bound into it, read-only,
-   with empty folders over what it may not. ``/tmp`` is the one place to write, with a size.
+   with empty folders over what it may not. One folder is the place to write, with a size.
 4. The old root is unmounted. There is no path and no descriptor that leads back to it.
 """
 
@@ -21,7 +21,7 @@ from .kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDON
 
 _NEW_USER = 0x10000000
 _NEW_REST = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
-_OLD = "/old"
+_BASE, _OLD = "/tmp", "/old"
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 MAX_FILES = 10_000
 """In the private folder: each takes kernel memory that its size does not show."""
@@ -71,10 +71,9 @@ def _unshare() -> None:
 
 def _build_root(spec: dict[str, Any]) -> None:
     kernel.mount("none", "/", "", MS_REC | MS_PRIVATE)
-    base = spec["folder"]  # any folder that is there on both sides
-    kernel.mount("tmpfs", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
-    os.mkdir(base + _OLD)
-    kernel.syscall("pivot_root", kernel.PIVOT_ROOT, base.encode(), (base + _OLD).encode())
+    kernel.mount("tmpfs", _BASE, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=755")
+    os.mkdir(_BASE + _OLD)
+    kernel.syscall("pivot_root", kernel.PIVOT_ROOT, _BASE.encode(), (_BASE + _OLD).encode())
     os.chdir("/")
     for path in spec["readable"]:
         _bind_readable(path)
@@ -83,9 +82,11 @@ def _build_root(spec: dict[str, Any]) -> None:
     _mount_devices()
     os.mkdir("/proc")
     kernel.mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
-    os.makedirs("/tmp", exist_ok=True)
+    os.mkdir(spec["folder"])
     size = f"size={spec['limits']['disk_mb']}m,nr_inodes={MAX_FILES},mode=700"
-    kernel.mount("tmpfs", "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, size)
+    kernel.mount("tmpfs", spec["folder"], "tmpfs", MS_NOSUID | MS_NODEV, size)
+    if not os.path.exists("/tmp"):
+        os.symlink(spec["folder"], "/tmp")
     kernel.unmount(_OLD)
     os.rmdir(_OLD)
     kernel.restrict_mount("/", MS_RDONLY, recursive=False)

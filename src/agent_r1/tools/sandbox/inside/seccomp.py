@@ -3,9 +3,9 @@
 1. Always refused: sockets (`socketpair` stays, for asyncio); reaching into other processes; mounts
    and new namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC); parts of
    the kernel that programs do not use and exploits do (bpf, io_uring, userfaultfd, keys, …).
-2. Where the program can see other processes (level `rlimits`): signals to any process but itself, limits and
-   scheduling of others, and, because Landlock does not cover them, changes of modes, owners and
-   times of files.
+2. Where the program can see other processes (level `rlimits`): signals to any process but itself,
+   limits and scheduling of others, and, because Landlock does not cover them, changes of modes,
+   owners and times of files.
 3. `clone3` does not exist ("not implemented"): its flags stand in memory, where a filter cannot
    look, and libraries fall back to `clone`.
 """

@@ -23,7 +23,6 @@ def main(descriptor: int) -> None:
         spec = _read(control)
         if spec["level"] == "namespaces":
             namespaces.enter(spec, control.close)
-            spec["folder"] = "/tmp"
         os.chdir(spec["folder"])
         _write_files(spec)
         supervise.run(spec, control)

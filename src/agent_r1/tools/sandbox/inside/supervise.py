@@ -106,8 +106,7 @@ class _Program:
                 continue
             code = os.waitstatus_to_exitcode(status)
             out_of_time = code == -signal.SIGXCPU or (
-                code == -signal.SIGKILL
-                and usage.ru_utime + usage.ru_stime >= self.limits["cpu_s"]
+                code == -signal.SIGKILL and usage.ru_utime + usage.ru_stime >= self.limits["cpu_s"]
             )
             status_name = "timeout" if out_of_time else "ok" if code == 0 else "error"
             return {"status": status_name, "exit_code": code}

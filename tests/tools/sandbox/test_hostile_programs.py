@@ -242,9 +242,7 @@ ATTACKS = {
                 attempt((pid, number), lambda: open(f"/proc/{pid}/fd/{number}", "rb"))
         """,
     ),
-    "environment": Attack(
-        f"print('ESCAPED' if any('{CANARY}' in name for name in os.environ) else sorted(os.environ))"
-    ),
+    "environment": Attack(f"print('ESCAPED' if '{CANARY}' in os.environ else sorted(os.environ))"),
     "descriptors": Attack(
         """
         for number in range(3, 1024): attempt(number, lambda: os.fstat(number))

@@ -148,8 +148,15 @@ def test_a_slow_solution(level: Level, limits: SandboxParameters):
 
 @pytest.mark.parametrize(
     "tests",
-    ["", "pass", "assert (", "assert undefined_name", "def check(candidate):\n    pass"]
-    + ["assert f(lambda: 1) == 1", "import no_such_module\nassert f() == 1"],
+    [
+        "",
+        "pass",
+        "assert (",
+        "assert undefined_name",
+        "def check(candidate):\n    pass",
+        "assert f(lambda: 1) == 1",
+        "import no_such_module\nassert f() == 1",
+    ],
 )
 def test_unusable_tests_are_no_failure(tests: str, level: Level, limits: SandboxParameters):
     """A reward of 0 would punish the agent for the task's defect; a pass would be for nothing."""

@@ -245,7 +245,7 @@ ATTACKS = {
     "environment": Attack(f"print('ESCAPED' if '{CANARY}' in os.environ else sorted(os.environ))"),
     "descriptors": Attack(
         """
-        for number in range(3, 1024): attempt(number, lambda: os.fstat(number))
+        for number in range(3, 64): attempt(number, lambda: os.fstat(number))
         """,
     ),
     "killing the parent": Attack(
@@ -305,8 +305,7 @@ ATTACKS = {
         """
         attempt("root", lambda: os.setuid(0) if os.getuid() else os.stat("/nowhere"))
         attempt("root's group", lambda: os.setgroups([0]))
-        shell = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
-        for tool in ("su", "sudo", "mount", "newgrp", "chsh", "passwd"):
+        for tool in ("su", "sudo", "newgrp", "chsh", "passwd"):
             attempt(tool, lambda: subprocess.run(
                 [f"/usr/bin/{tool}"], check=True, timeout=20, stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))

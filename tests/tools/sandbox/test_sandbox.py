@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,8 @@ from agent_r1.tools.sandbox import (
     run_tests,
 )
 from agent_r1.tools.sandbox import levels as levels_module
+
+PATIENT_S = 120.0
 
 
 def test_the_output_is_the_programs(level: Level, limits: SandboxParameters):
@@ -49,6 +54,9 @@ print(subprocess.run(["/usr/bin/env", "printf", "x"], capture_output=True, text=
 with concurrent.futures.ThreadPoolExecutor(4) as pool: print(sum(pool.map(abs, range(-4, 0))))
 """
     assert Sandbox(limits).run(program).stdout == "7\nx\n10\n"
+    if level is not Level.RLIMITS:  # which has no folder for semaphores
+        parallel = "import multiprocessing as m\nwith m.Pool(2) as p: print(p.map(abs, [-1, 2]))"
+        assert Sandbox(limits).run(parallel).stdout == "[1, 2]\n"
 
 
 def test_a_failure_is_told(level: Level, limits: SandboxParameters):
@@ -125,6 +133,29 @@ def test_p31_a_cancelled_run_is_killed(level: Level, limits: SandboxParameters):
         return time.monotonic() - begin
 
     assert asyncio.run(cancelled()) < limits.timeout_s / 2
+
+
+def test_p31_nothing_is_left_when_the_caller_is_killed(level: Level, limits: SandboxParameters):
+    killed = """
+import os, signal, sys
+from agent_r1.tools.sandbox import Level, SandboxParameters, launch
+from agent_r1.tools.sandbox.process import Confined
+parameters = SandboxParameters(isolation=sys.argv[1], timeout_s=600)
+program = "import os, time; print('started'); os.fork(); time.sleep(1e6)"
+confined = Confined(parameters.isolation, {"main.py": program}, parameters)
+confined._process.stdout.read(7)
+print(confined._process.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    command = [sys.executable, "-c", killed, str(level)]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENT_S).stdout
+    # The first process of the sandbox ends after all others in it.
+    gone = Path("/proc", said.strip())
+    deadline = time.monotonic() + PATIENT_S
+    while gone.exists() and "Z" not in gone.joinpath("stat").read_text().split()[2]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert said.strip().isdigit()
 
 
 def test_descriptors_are_given_back(level: Level, limits: SandboxParameters):

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_r1.tools.sandbox.inside.values import MAX_ITEMS, BadValue, Opaque, decode, encode
@@ -58,6 +58,7 @@ def types_of(value: Any) -> Any:
     return type(value)
 
 
+@settings(max_examples=40)
 @given(VALUES)
 def test_values_come_back(value: Any):
     returned = there_and_back(value)

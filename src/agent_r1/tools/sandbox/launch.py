@@ -28,8 +28,15 @@ _START = (
     "import sys; sys.path.insert(0, sys.argv[2]); "
     "from inside.start import main; main(int(sys.argv[1]))"
 )
-_CAPABILITIES = ("CAP_CHOWN", "CAP_KILL", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID")
-"""What the supervisor keeps as root within bubblewrap: to become nobody, and to kill it."""
+_CAPABILITIES = (
+    "CAP_CHOWN",
+    "CAP_DAC_READ_SEARCH",
+    "CAP_KILL",
+    "CAP_SETGID",
+    "CAP_SETPCAP",
+    "CAP_SETUID",
+)
+"""What the supervisor keeps as root within bubblewrap: to become nobody, to measure and kill it."""
 
 
 def command(level: Level, control: int, parameters: SandboxParameters) -> list[str]:
@@ -72,7 +79,8 @@ def _bubblewrap(parameters: SandboxParameters) -> list[str]:
         options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
     for name in ("null", "zero", "full", "random", "urandom"):
         options += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
-    options += ["--symlink", "/proc/self/fd", "/dev/fd", "--proc", "/proc"]
+    options += ["--symlink", "/proc/self/fd", "/dev/fd", "--symlink", PRIVATE, "/dev/shm"]
+    options += ["--proc", "/proc"]
     options += ["--ro-bind", str(_PACKAGE / "inside"), "/sandbox/inside"]
     options += ["--perms", "0700", "--size", str(parameters.disk_mb << 20), "--tmpfs", PRIVATE]
     if not any(path.startswith("/tmp/") for path in layout().readable):

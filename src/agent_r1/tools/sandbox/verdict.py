@@ -51,7 +51,8 @@ def run_tests(
             Python does not have; so a function named like a built-in needs to be named.
         prelude: code that the task gives and the tests may use: HumanEval's ``prompt``, MBPP's
             ``test_setup_code``. What it defines is the task's, not the solution's.
-        parameters: limits of each of the two processes.
+        parameters: limits of each of the two processes; ``timeout_s`` is for all calls together,
+            from the first one on.
 
     Raises:
         SandboxUnavailable: this machine does not give the isolation that is asked for; with
@@ -63,12 +64,18 @@ def run_tests(
     level = _level(parameters)
     begin = time.monotonic()
     number = secrets.token_hex(16)
-    task = {"prelude": prelude, "tests": tests, "entry_point": entry_point, "number": number}
+    task = {
+        "prelude": prelude,
+        "tests": tests,
+        "entry_point": entry_point,
+        "number": number,
+        "timeout_s": parameters.timeout_s,
+    }
     tested, judged = _run_both(level, solution, json.dumps(task), parameters)
     outcome, detail = _read(judged, number)
     if outcome == "unusable":
         raise TestsUnusable(f"the tests cannot be used: {detail}")
-    reason = _reason(outcome, detail, tested, parameters)
+    reason = _reason(outcome, detail, tested)
     return Verdict(outcome == "passed", reason, time.monotonic() - begin)
 
 
@@ -105,7 +112,7 @@ def _level(parameters: SandboxParameters) -> Level:
 def _run_both(
     level: Level, solution: str, task: str, parameters: SandboxParameters
 ) -> tuple[Ended, Ended]:
-    # The judge waits for the solution: its own time is the processor's.
+    # The judge keeps the time, from its first call on: to start is not the solution's doing.
     patient = parameters.model_copy(update={"timeout_s": parameters.timeout_s + START_S})
     with contextlib.ExitStack() as stack:
         calls_out, calls_in = os.pipe()
@@ -117,7 +124,7 @@ def _run_both(
                 Confined(
                     level,
                     {**_program("solution"), "solution.txt": solution},
-                    parameters,
+                    patient,
                     stdin=calls_out,
                     stdout=answers_in,
                 )
@@ -156,7 +163,7 @@ def _read(judged: Ended, number: str) -> tuple[str, str]:
     return verdict["outcome"], verdict["detail"]
 
 
-def _reason(outcome: str, detail: str, tested: Ended, parameters: SandboxParameters) -> str:
+def _reason(outcome: str, detail: str, tested: Ended) -> str:
     if outcome == "passed":
         return "passed"
     if outcome == "wrong":
@@ -164,7 +171,7 @@ def _reason(outcome: str, detail: str, tested: Ended, parameters: SandboxParamet
     if outcome == "raised":
         return f"raised {detail}"
     if tested.status == "timeout":
-        return f"took longer than {parameters.timeout_s:g} s"
+        return "used more processor time than allowed"
     if tested.status in ("memory", "disk", "processes"):
         return f"used more {tested.status} than allowed"
     if outcome == "gone":

@@ -16,6 +16,7 @@ import builtins
 import importlib
 import json
 import os
+import signal
 import sys
 import types
 from collections.abc import Callable
@@ -35,9 +36,10 @@ class Unusable(BaseException):
 class Channel:
     """Calls to the solution."""
 
-    def __init__(self, calls: TextIO, answers: TextIO):
+    def __init__(self, calls: TextIO, answers: TextIO, timeout_s: float):
         self._calls = calls
         self._answers = answers
+        self._timeout_s = timeout_s
         self.made = 0
         self.gone = ""
         self.raised: BaseException | None = None
@@ -51,12 +53,21 @@ class Channel:
 
         return call
 
+    def out_of_time(self, *_: object) -> None:
+        """Handler of the alarm that the first call sets."""
+        self.gone = f"it took longer than {self._timeout_s:g} s"
+        raise SolutionGone
+
     def _call(self, name: str, arguments: tuple, keywords: dict[str, Any]) -> Any:
+        if self.gone:
+            raise SolutionGone
         sent = {
             "name": name,
             "arguments": values.encode(arguments, _number),
             "keywords": values.encode(keywords, _number),
         }
+        if self.made == 0:  # the solution's process has started: from now on it is its time
+            signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
         self.made += 1
         try:
             self._calls.write(values.write(sent))
@@ -163,7 +174,10 @@ def main() -> None:
         os.dup2(silence, stream)
     with open("task.json", encoding="utf-8") as file:
         task = json.load(file)
-    outcome, detail = judge(task, Channel(calls, answers))
+    channel = Channel(calls, answers, task["timeout_s"])
+    signal.signal(signal.SIGALRM, channel.out_of_time)
+    outcome, detail = judge(task, channel)
+    signal.setitimer(signal.ITIMER_REAL, 0)
     verdict.write(json.dumps({"number": task["number"], "outcome": outcome, "detail": detail}))
     verdict.flush()
 

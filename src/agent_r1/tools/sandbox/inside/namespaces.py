@@ -79,7 +79,7 @@ def _build_root(spec: dict[str, Any]) -> None:
         _bind_readable(path)
     for path in spec["hidden"]:
         kernel.mount("tmpfs", path, "tmpfs", MS_RDONLY | MS_NOSUID | MS_NODEV, "size=4k,mode=755")
-    _mount_devices()
+    _mount_devices(spec["folder"])
     os.mkdir("/proc")
     kernel.mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
     os.mkdir(spec["folder"])
@@ -110,8 +110,9 @@ def _bind(source: str, path: str) -> None:
     kernel.mount(source, path, "", MS_BIND | MS_REC)
 
 
-def _mount_devices() -> None:
+def _mount_devices(folder: str) -> None:
     os.mkdir("/dev")
     for name in _DEVICES:
         _bind(f"{_OLD}/dev/{name}", f"/dev/{name}")
     os.symlink("/proc/self/fd", "/dev/fd")
+    os.symlink(folder, "/dev/shm")  # semaphores of multiprocessing are files there

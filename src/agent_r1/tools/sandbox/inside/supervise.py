@@ -73,7 +73,8 @@ class _Program:
     def __init__(self, pid: int, spec: dict[str, Any], begin: float):
         self.pid = pid
         self.limits = spec["limits"]
-        self.folder = spec["folder"] if spec["level"] in ("rlimits", "none") else None
+        # Of its own namespaces the private folder has both limits, by the kernel.
+        self.folder = spec["folder"] if spec["level"] != "namespaces" else None
         self.deadline = begin + self.limits["timeout_s"]
 
     def watch(self, control: socket.socket, wake: int) -> dict[str, Any]:

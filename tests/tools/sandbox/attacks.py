@@ -18,8 +18,8 @@ except ValueError:  # it is run as a solution: there is nothing to be told
 def attempt(name, action):
     try:
         result = action()
-    except (OSError, ImportError, ValueError, subprocess.SubprocessError) as error:
-        print(name, "failed:", error)
+    except (OSError, ImportError, ValueError, subprocess.SubprocessError):
+        print("-", end="")  # it was tried
     else:
         print("ESCAPED:", name, repr(result)[:200])
 
@@ -41,6 +41,16 @@ class Attack(NamedTuple):
     timeout_s: float | None = None
     """Given where the program never ends by itself."""
 
+
+NEED_HIDDEN_FILES = (
+    "files",
+    "links",
+    "other processes' files",
+    "the interpreter",
+    "the project",
+    "installed packages",
+)
+"""Documented: without Landlock, level ``rlimits`` does not hide what the user can read."""
 
 ENDS_BY_FORCE = ("timeout", "error", "memory", "processes", "disk")
 ATTACKS = {

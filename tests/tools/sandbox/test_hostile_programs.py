@@ -13,7 +13,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from attacks import ATTACKS, CANARY, MARK, PRELUDE, Attack
+from attacks import ATTACKS, CANARY, MARK, NEED_HIDDEN_FILES, PRELUDE, Attack
 
 import agent_r1
 from agent_r1.tools.sandbox import Level, Sandbox, SandboxParameters, run_tests
@@ -66,13 +66,14 @@ def secret(monkeypatch: pytest.MonkeyPatch):
 @pytest.mark.parametrize("name", ATTACKS)
 def test_it_is_contained(name: str, level: Level, limits: SandboxParameters, secret: Path):
     attack = ATTACKS[name]
-    if "files" in name and not probe(level).hides_files:
+    if name in NEED_HIDDEN_FILES and not probe(level).hides_files:
         pytest.skip("documented: without Landlock, level rlimits does not hide files")
     before = processes()
     told = json.dumps([str(secret), os.getpid(), str(Path(agent_r1.__file__).parent)])
     result = Sandbox(limited(limits, attack)).run(program(attack), stdin=told + "\n")
     assert left_running(before) == []
     assert "ESCAPED" not in result.stdout
+    assert "attempt(" not in attack.source or "-" in result.stdout
     assert result.status in attack.statuses, result
     assert max(len(result.stdout), len(result.stderr)) <= limits.output_chars
     assert secret.read_text() == "the hidden tests"
@@ -88,6 +89,16 @@ def test_as_a_solution_it_does_not_pass(name: str, level: Level, limits: Sandbox
     verdict = run_tests(program(attack), "assert f(2) == 4", entry_point="f", parameters=parameters)
     assert not verdict.passed
     assert left_running(before) == []
+
+
+@pytest.mark.parametrize("visible", [True, False])
+def test_what_rlimits_leaves_open(
+    visible: bool, level: Level, limits: SandboxParameters, secret: Path
+):
+    """Documented: that a file exists can be seen at level ``rlimits``, and at no other."""
+    path = secret if visible else secret.with_name("absent")
+    result = Sandbox(limits).run(f"import os; print(os.path.exists({str(path)!r}))")
+    assert result.stdout == f"{visible and level is Level.RLIMITS}\n"
 
 
 def test_the_attacks_are_as_many_as_are_asked_for():

@@ -1,0 +1,161 @@
+"""A seccomp filter: system calls that no program here needs fail with "operation not permitted".
+
+1. Always refused: sockets (`socketpair` stays, for asyncio); reaching into other processes; mounts
+   and new namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC); parts of
+   the kernel that programs do not use and exploits do (bpf, io_uring, userfaultfd, keys, …).
+2. Where the program can see other processes (level `rlimits`): signals to any process but itself,
+   limits and scheduling of others, and, because Landlock does not cover them, changes of modes,
+   owners and times of files.
+3. `clone3` does not exist ("not implemented"): its flags stand in memory, where a filter cannot
+   look, and libraries fall back to `clone`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+
+from .kernel import MACHINE, PR_SET_SECCOMP, prctl
+
+_X86_64 = """
+socket 41 ptrace 101 process_vm_readv 310 process_vm_writev 311 kcmp 312 pidfd_getfd 438
+process_madvise 440 mount 165 umount2 166 pivot_root 155 chroot 161 open_tree 428 move_mount 429
+fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 unshare 272 setns 308
+memfd_create 319 memfd_secret 447 shmget 29 shmat 30 semget 64 msgget 68 mq_open 240
+bpf 321 perf_event_open 298 userfaultfd 323 io_uring_setup 425 io_uring_enter 426
+io_uring_register 427 add_key 248 request_key 249 keyctl 250 name_to_handle_at 303
+open_by_handle_at 304 fanotify_init 300 kexec_load 246 kexec_file_load 320 init_module 175
+finit_module 313 delete_module 176 reboot 169 swapon 167 swapoff 168 acct 163 settimeofday 164
+clock_settime 227 adjtimex 159 clock_adjtime 305 quotactl 179 quotactl_fd 443 syslog 103
+sethostname 170 setdomainname 171 vhangup 153 personality 135 lookup_dcookie 212 nfsservctl 180
+iopl 172 ioperm 173 modify_ldt 154
+"""
+_X86_64_OTHERS = """
+tkill 200 rt_sigqueueinfo 129 rt_tgsigqueueinfo 297 pidfd_send_signal 424
+setpriority 141 ioprio_set 251 sched_setaffinity 203 sched_setparam 142 sched_setscheduler 144
+sched_setattr 314 migrate_pages 256 move_pages 279
+chmod 90 fchmod 91 chown 92 fchown 93 lchown 94 fchownat 260 fchmodat 268 fchmodat2 452 utime 132
+utimes 235 futimesat 261 utimensat 280 setxattr 188 lsetxattr 189 fsetxattr 190 removexattr 197
+lremovexattr 198 fremovexattr 199
+"""
+_AARCH64 = """
+socket 198 ptrace 117 process_vm_readv 270 process_vm_writev 271 kcmp 272 pidfd_getfd 438
+process_madvise 440 mount 40 umount2 39 pivot_root 41 chroot 51 open_tree 428 move_mount 429
+fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 unshare 97 setns 268
+memfd_create 279 memfd_secret 447 shmget 194 shmat 196 semget 190 msgget 186 mq_open 180
+bpf 280 perf_event_open 241 userfaultfd 282 io_uring_setup 425 io_uring_enter 426
+io_uring_register 427 add_key 217 request_key 218 keyctl 219 name_to_handle_at 264
+open_by_handle_at 265 fanotify_init 262 kexec_load 104 kexec_file_load 294 init_module 105
+finit_module 273 delete_module 106 reboot 142 swapon 224 swapoff 225 acct 89 settimeofday 170
+clock_settime 112 adjtimex 171 clock_adjtime 266 quotactl 60 quotactl_fd 443 syslog 116
+sethostname 161 setdomainname 162 vhangup 58 personality 92 lookup_dcookie 18 nfsservctl 42
+"""
+_AARCH64_OTHERS = """
+tkill 130 rt_sigqueueinfo 138 rt_tgsigqueueinfo 240 pidfd_send_signal 424
+setpriority 140 ioprio_set 30 sched_setaffinity 122 sched_setparam 118 sched_setscheduler 119
+sched_setattr 274 migrate_pages 238 move_pages 239
+fchmod 52 fchmodat 53 fchmodat2 452 fchownat 54 fchown 55 utimensat 88 setxattr 5 lsetxattr 6
+fsetxattr 7 removexattr 14 lremovexattr 15 fremovexattr 16
+"""
+# audit architecture, refused always, refused where others can be seen, and the calls whose
+# arguments decide
+_TABLES = {
+    "x86_64": (
+        0xC000003E,
+        _X86_64,
+        _X86_64_OTHERS,
+        {"clone": 56, "clone3": 435, "ioctl": 16, "kill": 62, "tgkill": 234, "fcntl": 72}
+        | {"prlimit64": 302},
+    ),
+    "aarch64": (
+        0xC00000B7,
+        _AARCH64,
+        _AARCH64_OTHERS,
+        {"clone": 220, "clone3": 435, "ioctl": 29, "kill": 129, "tgkill": 131, "fcntl": 25}
+        | {"prlimit64": 261},
+    ),
+}
+_CLONE_NEW = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x20000
+_TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP = 0x5412, 0x541C, 0x8901, 0x8902
+_F_SETOWN, _F_SETOWN_EX = 8, 15
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
+_NUMBER, _ARCHITECTURE = 0, 4
+
+
+def _argument(index: int) -> int:
+    return 16 + 8 * index  # the lower half, little-endian
+
+
+class _Filter:
+    """Classic BPF, one check after another; each either returns or falls through."""
+
+    def __init__(self) -> None:
+        self._code: list[bytes] = []
+
+    def add(self, code: int, value: int, if_true: int = 0, if_false: int = 0) -> None:
+        self._code.append(struct.pack("=HBBI", code, if_true, if_false, value))
+
+    def refuse(self, call: int, error: int = errno.EPERM) -> None:
+        self.add(_EQUAL, call, 0, 1)
+        self.add(_RETURN, _ERRNO | error)
+
+    def refuse_values(self, call: int, argument: int, values: list[int], test: int) -> None:
+        """Refuse ``call`` if its argument passes ``test`` against one of ``values``."""
+        self.add(_EQUAL, call, 0, 2 * len(values) + 2)
+        self.add(_LOAD, _argument(argument))
+        for value in values:
+            self.add(test, value, 0, 1)
+            self.add(_RETURN, _ERRNO | errno.EPERM)
+        self.add(_LOAD, _NUMBER)
+
+    def refuse_but(self, call: int, argument: int, allowed: list[int]) -> None:
+        """Refuse ``call`` unless its argument is one of ``allowed``."""
+        self.add(_EQUAL, call, 0, 2 * len(allowed) + 2)
+        self.add(_LOAD, _argument(argument))
+        for value in allowed:
+            self.add(_EQUAL, value, 0, 1)
+            self.add(_RETURN, _ALLOW)
+        self.add(_RETURN, _ERRNO | errno.EPERM)
+
+    def install(self) -> None:
+        code = ctypes.create_string_buffer(b"".join(self._code))
+        header = struct.pack("=HxxxxxxQ", len(self._code), ctypes.addressof(code))
+        prctl(PR_SET_SECCOMP, 2, ctypes.create_string_buffer(header))
+
+
+def install(*, sees_others: bool) -> None:
+    """Filter this process and everything that it becomes or starts, from now on.
+
+    ``sees_others``: there is no PID namespace, so other processes must be protected by number.
+
+    Raises:
+        OSError: the kernel has no seccomp, or the architecture is neither x86_64 nor aarch64.
+    """
+    if MACHINE not in _TABLES:
+        raise OSError(errno.ENOSYS, f"seccomp: no table of system calls for {MACHINE}")
+    architecture, always, others, by_argument = _TABLES[MACHINE]
+    program = _Filter()
+    program.add(_LOAD, _ARCHITECTURE)
+    program.add(_EQUAL, architecture, 1, 0)
+    program.add(_RETURN, _KILL)
+    program.add(_LOAD, _NUMBER)
+    if MACHINE == "x86_64":  # the x32 calls, which are the same ones by other numbers
+        program.add(_AT_LEAST, 0x40000000, 0, 1)
+        program.add(_RETURN, _ERRNO | errno.ENOSYS)
+    for number in (always + others * sees_others).split()[1::2]:
+        program.refuse(int(number))
+    program.refuse(by_argument["clone3"], errno.ENOSYS)
+    program.refuse_values(by_argument["clone"], 0, [_CLONE_NEW], _ANY_BIT)
+    program.refuse_values(by_argument["ioctl"], 1, [_TIOCSTI, _TIOCLINUX], _EQUAL)
+    if sees_others:
+        program.refuse_values(by_argument["ioctl"], 1, [_FIOSETOWN, _SIOCSPGRP], _EQUAL)
+        program.refuse_values(by_argument["fcntl"], 1, [_F_SETOWN, _F_SETOWN_EX], _EQUAL)
+        program.refuse_but(by_argument["prlimit64"], 0, [0, os.getpid()])
+        program.refuse_but(by_argument["kill"], 0, [os.getpid()])
+        program.refuse_but(by_argument["tgkill"], 0, [os.getpid()])
+    program.add(_RETURN, _ALLOW)
+    program.install()

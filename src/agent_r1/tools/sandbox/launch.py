@@ -1,0 +1,135 @@
+"""How a program is started at each level: the command line, and what it is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_r1.tools.sandbox.layout import (
+    layout,
+    unprivileged_user,
+    without_hidden,
+    writable_devices,
+)
+from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
+from agent_r1.tools.sandbox.result import SandboxUnavailable
+from agent_r1.tools.unicode import valid_unicode
+
+MAIN = "main.py"
+"""The program's name in its private folder."""
+PRIVATE = "/box"
+"""The private folder, where the program has a file system of its own; ``/tmp`` leads to it."""
+
+_PACKAGE = Path(__file__).parent
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[2]); "
+    "from inside.start import main; main(int(sys.argv[1]))"
+)
+_CAPABILITIES = (
+    "CAP_CHOWN",
+    "CAP_DAC_READ_SEARCH",
+    "CAP_KILL",
+    "CAP_SETGID",
+    "CAP_SETPCAP",
+    "CAP_SETUID",
+)
+"""What the supervisor keeps as root within bubblewrap: to become nobody, to measure and kill it."""
+
+
+def command(level: Level, control: int, parameters: SandboxParameters) -> list[str]:
+    """The process to start; ``control`` is the descriptor that it is told about.
+
+    Raises:
+        SandboxUnavailable: bubblewrap is asked for and not installed.
+    """
+    if level is not Level.BUBBLEWRAP:
+        return _python(control, str(_PACKAGE))
+    program = shutil.which("bwrap")
+    if program is None:
+        raise SandboxUnavailable("there is no program bwrap; install the package bubblewrap")
+    return [program, *_bubblewrap(parameters), "--", *_python(control, "/sandbox")]
+
+
+def _python(control: int, package: str) -> list[str]:
+    return [layout().interpreter, "-I", "-S", "-B", "-c", _START, str(control), package]
+
+
+def _bubblewrap(parameters: SandboxParameters) -> list[str]:
+    apart = ["pid", "net", "ipc", "uts"]
+    options = [f"--unshare-{kind}" for kind in apart] + ["--unshare-cgroup-try"]
+    if os.geteuid() == 0:
+        options += ["--cap-drop", "ALL"]
+        for capability in _CAPABILITIES:
+            options += ["--cap-add", capability]
+    else:
+        options += ["--unshare-user"]
+    options += ["--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
+    # bubblewrap makes parents for its owner alone, and the program is another user.
+    for parent in _parents([*layout().readable, "/dev/null", "/sandbox/inside", PRIVATE]):
+        options += ["--perms", "0755", "--dir", parent]
+    for path in layout().readable:
+        if os.path.islink(path):
+            options += ["--symlink", os.readlink(path), path]
+        else:
+            options += ["--ro-bind", path, path]
+    for path in layout().hidden:
+        options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+    for name in ("null", "zero", "full", "random", "urandom"):
+        options += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    options += ["--symlink", "/proc/self/fd", "/dev/fd", "--symlink", PRIVATE, "/dev/shm"]
+    options += ["--proc", "/proc"]
+    options += ["--ro-bind", str(_PACKAGE / "inside"), "/sandbox/inside"]
+    options += ["--perms", "0700", "--size", str(parameters.disk_mb << 20), "--tmpfs", PRIVATE]
+    if not any(path.startswith("/tmp/") for path in layout().readable):
+        options += ["--symlink", PRIVATE, "/tmp"]
+    return [*options, "--remount-ro", "/", "--chdir", PRIVATE]
+
+
+def _parents(paths: list[str]) -> list[str]:
+    parents = {str(parent) for path in paths for parent in Path(path).parents}
+    return sorted(parents - {"/"} - set(paths))
+
+
+def specification(
+    level: Level, folder: str, files: Mapping[str, str], parameters: SandboxParameters
+) -> dict[str, Any]:
+    """What the process is told over its control socket; see `inside.start`."""
+    shown = layout()
+    readable, listable = list(shown.readable), []
+    if level is Level.RLIMITS:
+        readable, listable = without_hidden(shown)
+    return {
+        "level": str(level),
+        "folder": folder,
+        "files": {_checked(name): valid_unicode(text) for name, text in files.items()},
+        # The private folder is imported from; installed packages and bytecode files are not.
+        "command": [shown.interpreter, "-s", "-S", "-B", "-X", "utf8", MAIN],
+        "environment": _environment(folder),
+        "user": None if level is Level.NONE else unprivileged_user(),
+        "readable": readable,
+        "hidden": list(shown.hidden),
+        "listable": listable,
+        "writable": [folder, *writable_devices()],
+        "limits": parameters.model_dump(mode="json"),
+    }
+
+
+def _environment(folder: str) -> dict[str, str]:
+    return {
+        "HOME": folder,
+        "TMPDIR": folder,
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "PYTHONHASHSEED": "0",  # sets print in the same order in every run
+        "PYTHONUNBUFFERED": "1",  # what was printed before the time limit is there
+    }
+
+
+def _checked(name: str) -> str:
+    path = Path(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name:
+        raise ValueError(f"file '{name}': the name must be a path within the private folder")
+    return str(path)

@@ -1,0 +1,44 @@
+"""What a sandboxed program may use."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from agent_r1.parameters import Parameters
+
+
+class Level(StrEnum):
+    """How a program is kept apart; `agent_r1.tools.sandbox` says what each level leaves open."""
+
+    BUBBLEWRAP = "bubblewrap"
+    """Namespaces and a file system of its own, made by the program ``bwrap`` (0.8 or later)."""
+    NAMESPACES = "namespaces"
+    """The same, made by this package: needs root or unprivileged user namespaces."""
+    RLIMITS = "rlimits"
+    """Limits, seccomp and, where the kernel has it, Landlock: needs no privilege at all."""
+    NONE = "none"
+    """A child process with a time limit. Only for programs that are trusted."""
+
+
+class SandboxParameters(Parameters):
+    """Limits of one program; each run has a fresh sandbox."""
+
+    isolation: Literal["auto"] | Level = "auto"
+    """``auto``: the strongest level that this machine gives, and never ``none``."""
+    timeout_s: float = Field(10.0, gt=0)
+    """Seconds on the clock, from the program's start; then everything it started is killed."""
+    cpu_s: int = Field(10, ge=1)
+    """Seconds of processor time per process: what is waited on a busy machine does not count."""
+    memory_mb: int = Field(512, ge=64)
+    """MB (2^20 bytes) of address space per process, and of resident memory of all together."""
+    file_mb: int = Field(16, ge=1)
+    """MB per file."""
+    disk_mb: int = Field(64, ge=1)
+    """MB of all files together."""
+    processes: int = Field(32, ge=1)
+    """Processes and threads at the same time, the program itself among them."""
+    output_chars: int = Field(20_000, ge=1)
+    """Characters of stdout, and of stderr; a program that writes more is ended."""

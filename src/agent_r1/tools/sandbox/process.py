@@ -1,0 +1,228 @@
+"""One sandboxed process, seen from here: started, fed, listened to, stopped.
+
+1. Three pipes are its streams. A fourth descriptor, a socket, is between this process and the
+   supervisor inside (`inside.supervise`); the program does not have it.
+2. The supervisor is told what to run, says ``started`` and, when the program and everything that
+   it started are gone, ``ended``. Ending our side of the socket is the order to stop.
+3. At the levels without a file system of their own, the private folder is a temporary one of
+   this machine, removed afterwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from agent_r1.tools.sandbox.launch import PRIVATE, command, specification
+from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
+from agent_r1.tools.sandbox.result import SandboxError
+
+START_S = 60.0
+"""Seconds that a loaded machine may take to start the sandbox and to clean up after it."""
+_CHUNK = 1 << 16
+
+
+class Ended(NamedTuple):
+    """How the program ended, and what it wrote."""
+
+    status: str
+    exit_code: int | None
+    seconds: float
+    stdout: bytes
+    stderr: bytes
+    stopped: bool
+    """It wrote too much, or `Confined.stop` was called."""
+
+
+class Confined:
+    """A program in a sandbox; a context manager, at whose end nothing of it is left."""
+
+    def __init__(
+        self,
+        level: Level,
+        files: Mapping[str, str],
+        parameters: SandboxParameters,
+        *,
+        stdin: int = subprocess.PIPE,
+        stdout: int = subprocess.PIPE,
+        stderr: int = subprocess.PIPE,
+    ):
+        """Start it. ``files`` holds ``main.py``; descriptors of streams stay the caller's.
+
+        Raises:
+            SandboxUnavailable: the level is not to be had.
+            SandboxError: the process cannot be started.
+        """
+        self._parameters = parameters
+        self._begin = time.monotonic()
+        shared = level in (Level.RLIMITS, Level.NONE)
+        self._folder = tempfile.mkdtemp(prefix="sandbox-") if shared else None
+        self._control, theirs = socket.socketpair()
+        self._process = None
+        try:
+            spec = specification(level, self._folder or PRIVATE, files, parameters)
+            with theirs:
+                self._process = subprocess.Popen(
+                    command(level, theirs.fileno(), parameters),
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=stderr,
+                    env={},
+                    cwd="/",
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            self._control.settimeout(START_S)
+            with contextlib.suppress(OSError):  # it died; its last words say why
+                self._control.sendall(json.dumps(spec).encode() + b"\n")
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Confined:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def stop(self) -> None:
+        """Order the supervisor to kill everything; from any thread, and more than once."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Stop it if it still runs, and remove its folder."""
+        self.stop()
+        if self._process is not None:
+            try:
+                self._process.wait(START_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+        self._control.close()
+        if self._folder is not None:
+            _remove(self._folder)
+
+    def finish(self, stdin: bytes = b"") -> Ended:
+        """Feed it, listen until it has ended, and say how.
+
+        Raises:
+            SandboxError: the sandbox, not the program, failed.
+        """
+        talk = _Conversation(self, stdin)
+        talk.run(self._begin + self._parameters.timeout_s + START_S)
+        report = talk.messages.get("ended")
+        failed = talk.messages.get("failed")
+        if report is None and talk.messages.get("started"):
+            # The program brought down its own supervisor: its fault, not the machine's.
+            report = {"status": "error", "exit_code": None, "seconds": 0.0, "clean": True}
+        if failed or report is None or not report["clean"]:
+            said = talk.kept["stderr"].decode("utf-8", "replace").strip()[-500:]
+            why = failed or said or "it did not start, or did not end, in time"
+            raise SandboxError(f"the sandbox failed: {why}")
+        return Ended(
+            report["status"],
+            report["exit_code"],
+            report["seconds"],
+            bytes(talk.kept["stdout"]),
+            bytes(talk.kept["stderr"]),
+            talk.stopped or report["status"] == "stopped",
+        )
+
+
+class _Conversation:
+    """The exchange over pipes and socket, none of which can block the others."""
+
+    def __init__(self, confined: Confined, stdin: bytes):
+        self._confined = confined
+        self._input = memoryview(stdin)
+        self._most = 4 * confined._parameters.output_chars  # bytes of a character in UTF-8
+        self._line = bytearray()
+        self.kept = {"stdout": bytearray(), "stderr": bytearray()}
+        self.messages: dict[str, Any] = {}
+        self.stopped = False
+
+    def run(self, deadline: float) -> None:
+        with selectors.DefaultSelector() as streams:
+            self._register(streams)
+            while streams.get_map():
+                ready = streams.select(max(0.0, deadline - time.monotonic()))
+                if not ready:
+                    break
+                for key, _ in ready:
+                    if not getattr(self, f"_{key.data}")(key.fileobj):
+                        streams.unregister(key.fileobj)
+                        if key.data == "stdin":
+                            key.fileobj.close()
+
+    def _register(self, streams: selectors.BaseSelector) -> None:
+        process = self._confined._process
+        self._confined._control.setblocking(False)
+        streams.register(self._confined._control, selectors.EVENT_READ, "hear")
+        if process.stdin is not None:
+            if self._input:
+                os.set_blocking(process.stdin.fileno(), False)
+                streams.register(process.stdin, selectors.EVENT_WRITE, "stdin")
+            else:
+                process.stdin.close()
+        for name in ("stdout", "stderr"):
+            stream = getattr(process, name)
+            if stream is not None:
+                streams.register(stream, selectors.EVENT_READ, name)
+
+    def _stdin(self, stream: Any) -> bool:
+        try:
+            self._input = self._input[os.write(stream.fileno(), self._input[:_CHUNK]) :]
+        except BlockingIOError:
+            return True
+        except OSError:  # it does not read
+            self._input = self._input[:0]
+        return bool(self._input)
+
+    def _stdout(self, stream: Any) -> bool:
+        return self._keep("stdout", stream)
+
+    def _stderr(self, stream: Any) -> bool:
+        return self._keep("stderr", stream)
+
+    def _keep(self, name: str, stream: Any) -> bool:
+        part = os.read(stream.fileno(), _CHUNK)
+        kept = self.kept[name]
+        kept += part[: self._most + 1 - len(kept)]
+        if len(kept) > self._most and not self.stopped:
+            self.stopped = True
+            self._confined.stop()
+        return bool(part)
+
+    def _hear(self, control: socket.socket) -> bool:
+        try:
+            part = control.recv(_CHUNK)
+        except OSError:
+            return False
+        self._line += part
+        *lines, self._line = self._line.split(b"\n")
+        for line in lines:
+            self.messages |= json.loads(line)
+        return bool(part)
+
+
+def _remove(folder: str) -> None:
+    """Remove a folder that a hostile program has left: very deep, or without permissions."""
+    with contextlib.suppress(OSError, RecursionError):
+        shutil.rmtree(folder)
+        return
+    for tool in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+        subprocess.run([*tool, "--", folder], capture_output=True, check=False)

@@ -1,0 +1,89 @@
+"""Programs that nobody trusts, run one at a time, each in a fresh sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping
+
+from agent_r1.tools.sandbox.launch import MAIN
+from agent_r1.tools.sandbox.levels import level_for
+from agent_r1.tools.sandbox.parameters import SandboxParameters
+from agent_r1.tools.sandbox.process import Confined, Ended
+from agent_r1.tools.sandbox.result import SandboxResult, Status
+from agent_r1.tools.threads import WORKERS
+
+
+class Sandbox:
+    """Runs Python programs under ``parameters``; keeps nothing between runs."""
+
+    def __init__(self, parameters: SandboxParameters | None = None):
+        """
+        Raises:
+            SandboxUnavailable: this machine does not give the isolation that is asked for.
+        """
+        self.parameters = parameters or SandboxParameters()
+        self.level = level_for(self.parameters)
+
+    def run(
+        self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None
+    ) -> SandboxResult:
+        """Run ``program`` to its end, or to a limit; nothing of it is left afterwards.
+
+        Args:
+            program: Python source; only the standard library can be imported.
+            stdin: what it can read.
+            files: relative name → text, put in its working folder, from where it can import.
+
+        Raises:
+            ValueError: a file's name leads out of the folder.
+            SandboxError: the sandbox failed, and says nothing of the program.
+        """
+        with self._start(program, files) as confined:
+            return self._result(confined.finish(_bytes(stdin)))
+
+    async def arun(
+        self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None
+    ) -> SandboxResult:
+        """`run` off the event loop; when cancelled, the program is killed first."""
+        started: list[Confined] = []
+        cancelled = threading.Event()
+
+        def run() -> SandboxResult:
+            with self._start(program, files) as confined:
+                started.append(confined)
+                if cancelled.is_set():
+                    confined.stop()
+                return self._result(confined.finish(_bytes(stdin)))
+
+        running = asyncio.ensure_future(WORKERS.run(run))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            cancelled.set()
+            for confined in started:
+                confined.stop()
+            await asyncio.wait({running})
+            running.exception()  # nobody will ask for it
+            raise
+
+    def _start(self, program: str, files: Mapping[str, str] | None) -> Confined:
+        return Confined(self.level, {**(files or {}), MAIN: program}, self.parameters)
+
+    def _result(self, ended: Ended) -> SandboxResult:
+        kept = self.parameters.output_chars
+        stdout, stderr = (text.decode("utf-8", "replace") for text in ended[3:5])
+        status = Status.OUTPUT if ended.stopped else Status(ended.status)
+        if max(len(stdout), len(stderr)) > kept:
+            status = Status.OUTPUT
+        elif status is Status.ERROR and _last_line(stderr).startswith("MemoryError"):
+            status = Status.MEMORY
+        return SandboxResult(status, ended.exit_code, stdout[:kept], stderr[:kept], ended.seconds)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")
+
+
+def _last_line(text: str) -> str:
+    return text.rstrip().rpartition("\n")[2]

@@ -1,0 +1,179 @@
+"""Code rewards: whether a solution passes tests that it never sees.
+
+1. Two sandboxes. In one the solution runs and answers calls; in the other the tests run. They are
+   connected by two pipes and share nothing else.
+2. Over the pipes go calls with plain arguments, and plain values back (`inside.values`). The tests
+   compare values in a process in which no code of the solution has ever run. So there is nothing
+   for it to patch: no ``assert``, no built-in, no ``check``, no frame to walk up. Whatever it does
+   to its own process, the most it can do is to answer, and an answer that the tests accept is a
+   solution.
+3. It passes if the judge says so, with the number that only the judge was given, after the tests
+   ran to their end and called the solution. Silence, an early exit and a crash are failures.
+
+What this does not see: arguments are passed by value, so tests of a change in place do not pass;
+functions cannot be passed as arguments, and objects of the solution's own classes cannot be
+compared.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import secrets
+import time
+from pathlib import Path
+
+from agent_r1.tools.sandbox.launch import MAIN
+from agent_r1.tools.sandbox.levels import isolation, level_for
+from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
+from agent_r1.tools.sandbox.process import START_S, Confined, Ended
+from agent_r1.tools.sandbox.result import SandboxUnavailable, TestsUnusable, Verdict
+from agent_r1.tools.threads import WORKERS
+
+
+def run_tests(
+    solution: str,
+    tests: str,
+    *,
+    entry_point: str | None,
+    prelude: str = "",
+    parameters: SandboxParameters | None = None,
+) -> Verdict:
+    """Judge a solution by hidden tests.
+
+    Args:
+        solution: the whole program, for HumanEval the prompt with its completion.
+        tests: HumanEval's ``test`` (defines ``check(candidate)``), or MBPP's list of assertions
+            joined by newlines.
+        entry_point: the function under test. None: whatever the tests call and do not define, and
+            Python does not have; so a function named like a built-in needs to be named.
+        prelude: code that the task gives and the tests may use: HumanEval's ``prompt``, MBPP's
+            ``test_setup_code``. What it defines is the task's, not the solution's.
+        parameters: limits of each of the two processes; ``timeout_s`` is for all calls together,
+            from the first one on.
+
+    Raises:
+        SandboxUnavailable: this machine does not give the isolation that is asked for; with
+            ``auto``, also if programs could read this user's files, the tests among them.
+        TestsUnusable: no solution can pass: the task is at fault.
+        SandboxError: the sandbox failed, and nothing is known of the solution.
+    """
+    parameters = parameters or SandboxParameters()
+    level = _level(parameters)
+    begin = time.monotonic()
+    number = secrets.token_hex(16)
+    task = {
+        "prelude": prelude,
+        "tests": tests,
+        "entry_point": entry_point,
+        "number": number,
+        "timeout_s": parameters.timeout_s,
+    }
+    tested, judged = _run_both(level, solution, json.dumps(task), parameters)
+    outcome, detail = _read(judged, number)
+    if outcome == "unusable":
+        raise TestsUnusable(f"the tests cannot be used: {detail}")
+    reason = _reason(outcome, detail, tested)
+    return Verdict(outcome == "passed", reason, time.monotonic() - begin)
+
+
+async def arun_tests(
+    solution: str,
+    tests: str,
+    *,
+    entry_point: str | None,
+    prelude: str = "",
+    parameters: SandboxParameters | None = None,
+) -> Verdict:
+    """`run_tests` off the event loop. When cancelled, it ends by its own time limit."""
+    judge = functools.partial(
+        run_tests,
+        solution,
+        tests,
+        entry_point=entry_point,
+        prelude=prelude,
+        parameters=parameters,
+    )
+    return await WORKERS.run(judge)
+
+
+def _level(parameters: SandboxParameters) -> Level:
+    level = level_for(parameters)
+    if parameters.isolation == "auto" and not isolation().hides_files:
+        raise SandboxUnavailable(
+            "this kernel has no Landlock, so solutions could read the tests from this user's "
+            "files; install bubblewrap, or set isolation: rlimits if there is nothing to read"
+        )
+    return level
+
+
+def _run_both(
+    level: Level, solution: str, task: str, parameters: SandboxParameters
+) -> tuple[Ended, Ended]:
+    # The judge keeps the time, from its first call on: to start is not the solution's doing.
+    patient = parameters.model_copy(update={"timeout_s": parameters.timeout_s + START_S})
+    with contextlib.ExitStack() as stack:
+        calls_out, calls_in = os.pipe()
+        answers_out, answers_in = os.pipe()
+        with contextlib.ExitStack() as ends:
+            for descriptor in (calls_out, calls_in, answers_out, answers_in):
+                ends.callback(os.close, descriptor)
+            tested = stack.enter_context(
+                Confined(
+                    level,
+                    {**_program("solution"), "solution.txt": solution},
+                    patient,
+                    stdin=calls_out,
+                    stdout=answers_in,
+                )
+            )
+            judge = stack.enter_context(
+                Confined(
+                    level,
+                    {**_program("judge"), "task.json": task},
+                    patient,
+                    stdin=answers_out,
+                    stdout=calls_in,
+                )
+            )
+        judged = judge.finish()
+        tested.stop()
+        return tested.finish(), judged
+
+
+@functools.cache
+def _program(name: str) -> dict[str, str]:
+    inside = Path(__file__).parent / "inside"
+    return {
+        MAIN: (inside / f"{name}.py").read_text(encoding="utf-8"),
+        "values.py": (inside / "values.py").read_text(encoding="utf-8"),
+    }
+
+
+def _read(judged: Ended, number: str) -> tuple[str, str]:
+    """What the judge wrote; anything else than a verdict is a failure."""
+    try:
+        verdict = json.loads(judged.stderr)
+    except ValueError:
+        return "no verdict", ""
+    if judged.status != "ok" or verdict.get("number") != number:
+        return "no verdict", ""
+    return verdict["outcome"], verdict["detail"]
+
+
+def _reason(outcome: str, detail: str, tested: Ended) -> str:
+    if outcome == "passed":
+        return "passed"
+    if outcome == "wrong":
+        return "wrong answer"
+    if outcome == "raised":
+        return f"raised {detail}"
+    if tested.status == "timeout":
+        return "used more processor time than allowed"
+    if tested.status in ("memory", "disk", "processes"):
+        return f"used more {tested.status} than allowed"
+    if outcome == "gone":
+        return f"no answer: {detail}"
+    return "the tests did not end"

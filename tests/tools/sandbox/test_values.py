@@ -1,0 +1,165 @@
+"""The language between solution and judge.
+
+1. Plain values come back equal and of the same type; floats bit for bit.
+2. Of a subclass only the built-in value in it is written.
+3. What `encode` did not write is refused; an object is a number that equals nothing.
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_r1.tools.sandbox.inside.values import MAX_ITEMS, BadValue, Opaque, decode, encode
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**40), 10**40)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.complex_numbers(allow_nan=False)
+    | st.fractions()
+    | st.decimals(allow_nan=False)
+)
+HASHABLE = st.recursive(SCALARS, lambda inner: st.lists(inner).map(tuple), max_leaves=5)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner)
+        | st.lists(inner).map(tuple)
+        | st.sets(HASHABLE)
+        | st.frozensets(HASHABLE)
+        | st.dictionaries(HASHABLE, inner)
+        | st.lists(inner).map(collections.deque)
+    ),
+    max_leaves=10,
+)
+
+
+def there_and_back(value: Any) -> Any:
+    return decode(json.loads(json.dumps(encode(value, lambda _: 7))))
+
+
+def types_of(value: Any) -> Any:
+    if isinstance(value, dict):
+        return dict, [(types_of(k), types_of(v)) for k, v in value.items()]
+    if isinstance(value, list | tuple | collections.deque):
+        return type(value), [types_of(item) for item in value]
+    return type(value)
+
+
+@settings(max_examples=40)
+@given(VALUES)
+def test_values_come_back(value: Any):
+    returned = there_and_back(value)
+    assert returned == value
+    assert types_of(returned) == types_of(value)
+
+
+def test_floats_are_exact():
+    assert math.isnan(there_and_back(float("nan")))
+    assert math.copysign(1, there_and_back(-0.0)) == -1
+    assert there_and_back(0.1 + 0.2) == 0.30000000000000004
+    assert there_and_back(math.inf) == math.inf
+
+
+def test_other_built_in_values():
+    assert there_and_back(range(2, 10, 3)) == range(2, 10, 3)
+    assert list(there_and_back(iter([1, 2]))) == [1, 2]
+    assert there_and_back(10**6000) == 10**6000
+    assert there_and_back("\ud800") == "\ud800"
+    assert there_and_back((Decimal("1.50"), Fraction(1, 3))) == (Decimal("1.5"), Fraction(1, 3))
+
+
+def test_a_subclass_is_written_as_what_it_contains():
+    class Same(int):
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = int.__hash__
+
+    class Everything(list):
+        def __iter__(self):
+            return iter([4])
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    assert there_and_back(Same(1)) != 2
+    assert type(there_and_back(Same(1))) is int
+    assert there_and_back(Everything([1])) == [1]
+    assert there_and_back(collections.Counter("aab")) == {"a": 2, "b": 1}
+    assert type(there_and_back(collections.OrderedDict(a=1))) is dict
+
+
+def test_an_object_can_be_passed_on_and_not_compared():
+    returned = there_and_back(object())
+    assert isinstance(returned, Opaque)
+    assert encode(returned, lambda value: value.number) == ["object", 7]
+    for compare in (
+        lambda: returned == 1,
+        lambda: returned == returned,
+        lambda: returned != 1,
+        lambda: [returned] == [1],
+        lambda: bool(returned),
+        lambda: returned > 1,
+    ):
+        with pytest.raises(TypeError, match="its own class"):
+            compare()
+
+
+def test_iterators_end():
+    with pytest.raises(BadValue, match=f"more than {MAX_ITEMS}"):
+        encode(iter(int, 1), lambda _: 0)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        1.5,
+        {},
+        {"a": 1},
+        [],
+        ["__import__", "os"],
+        ["int"],
+        ["int", 5],
+        ["int", "0x10", "0x10"],
+        ["float", ["float", "0x1p+0"]],
+        ["float", "1_0__"],
+        ["set", ["list"]],
+        ["dict", [1, 2, 3]],
+        ["dict", 5],
+        ["dict", [["list"], 1]],
+        ["object"],
+        ["object", "x"],
+        ["object", 1, 2],
+        ["range", 1, 2, 0],
+        ["complex", "0x1p+0"],
+        [["list"], 1],
+        ["bytes", "zz"],
+        ["Fraction", "1/0"],
+        ["Decimal", "x"],
+    ],
+    ids=str,
+)
+def test_what_was_not_encoded_is_refused(forged: Any):
+    with pytest.raises(BadValue):
+        decode(forged)
+
+
+def test_deep_nesting_is_refused_and_crashes_nothing():
+    value: Any = 1
+    for _ in range(100_000):
+        value = ["list", value]
+    with pytest.raises(BadValue):
+        decode(value)

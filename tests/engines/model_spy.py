@@ -15,10 +15,7 @@ class ModelSpy:
     def __init__(self, engine: LocalEngine, monkeypatch: Any) -> None:
         self.seen: dict[str, list[list[int]]] = {}
         """By session: what stood before each of its actions."""
-        self.computed: dict[str, list[int]] = {}
-        """By session: how many known tokens were computed for each of its actions."""
         self._memory: dict[str, dict[int, int]] = {}
-        self._since: dict[str, int] = {}
         self._rows: list[tuple[str, int]] = []
         """Session and number of tokens that count, of each row of the next forward."""
         monkeypatch.setattr(prefill, "_compute", self._around_prefill(prefill._compute))
@@ -48,9 +45,6 @@ class ModelSpy:
             for name, length in begins:
                 memory = self._memory[name]
                 self.seen.setdefault(name, []).append([memory[i] for i in range(length)])
-                self.computed.setdefault(name, []).append(self._since.pop(name))
-            for request, action in results:  # its tokens are not known ones
-                self._since[request.session.name] = 1 - len(action.token_ids)
             return results
 
         return run
@@ -68,4 +62,3 @@ class ModelSpy:
         for (name, count), row, places in zip(self._rows, tokens, positions, strict=True):
             pairs = list(zip(places, row, strict=True))[:count]
             self._memory.setdefault(name, {}).update(pairs)
-            self._since[name] = self._since.get(name, 0) + count

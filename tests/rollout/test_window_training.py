@@ -154,7 +154,7 @@ def test_the_first_update_s_ratio_is_one(played, policy, tmp_path, monkeypatch, 
     logprobs = compute_logprobs(rollouts, policy, policy, critic, {}, {})
     advantages = compute_advantages(rollouts, scores, logprobs, {"estimator": "grpo"})
     update = {"mini_batch_trajectories": 4, "learning_rate": 1e-3, "packing": packing}
-    preferences = build_preferences(rollouts, scores, update)
+    preferences = build_preferences(rollouts, scores)
     tables = (rollouts, logprobs, advantages, preferences)
     *_, metrics = update_policy(
         policy, policy, critic, state, {}, *tables, update, {}, 0, iteration="iter_00001"

@@ -15,6 +15,9 @@
 4. The stream only ever grows by appended ids, so each prompt starts with the one before it plus
    the action that was sampled, token for token.
 
+5. `fail_since` ends a trajectory, ended or not, at a step at which the infrastructure turns out to
+   have failed it (`infrastructure`, not scored).
+
 Every trajectory ends exactly once, on its last row, either terminated or truncated.
 """
 
@@ -251,6 +254,13 @@ class Trajectory:
         else:
             self._append(appended_ids)
             self.phase = Phase.ACTION
+
+    def fail_since(self, step: int, failure: Mapping[str, Any]) -> None:
+        """End at a step that the infrastructure failed: what came after is forgotten, as the agent
+        acted on what was no answer of its environment. ``failure`` says what is known."""
+        del self.rows[step + 1 :], self.timings[step + 1 :]
+        self.rows[-1] |= {"observation": None, "env_reward": None, "info": _json(failure)}
+        self._end(EndReason.INFRASTRUCTURE)
 
     def _end(
         self, reason: EndReason, *, terminated: bool = False, final: Sequence[int] = ()

@@ -1,5 +1,4 @@
-"""Tools for worker processes, which must be able to import them. Each keeps count in a file, as a
-process that was killed remembers nothing."""
+"""Tools for worker processes, which must be able to import them."""
 
 from __future__ import annotations
 
@@ -8,19 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
-from agent_r1.mdp import EnvironmentFailure
-from agent_r1.tools import BadArguments, tool
-
-
-def tries(file: str) -> int:
-    """How often this was called with this file, this call included."""
-    with Path(file).open("a+") as handle:
-        handle.write("x")
-        handle.seek(0)
-        return len(handle.read())
+from agent_r1.tools import tool
 
 
 @tool(isolated=True)
@@ -40,6 +29,12 @@ async def add_later(a: int) -> int:
 def pid() -> int:
     """Who am I?"""
     return os.getpid()
+
+
+@tool(isolated=True)
+def give_up(what: str) -> str:
+    """Fail."""
+    raise ConnectionError(what)
 
 
 @tool(isolated=True)
@@ -70,34 +65,10 @@ def hang(file: str) -> str:
         pass
 
 
-@tool(isolated=True)
-def fail(kind: str, file: str, times: int) -> str:
-    """Fail in one way for a number of times, then answer."""
-    number = tries(file)
-    if number > times:
-        return "there"
-    if kind == "exception":
-        raise ConnectionError(f"no route, try {number}")
-    if kind == "bad_arguments":
-        raise BadArguments("not a number")
-    if kind == "environment":
-        raise EnvironmentFailure("the simulator died")
-    if kind == "exit":
-        os._exit(3)
-    if kind == "killed":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if kind == "not_json":
-        return {1, 2}  # type: ignore[return-value]
-    if kind == "oversized":
-        return "y" * 100_000
-    threading.Event().wait()
-    return "?"
-
-
 class Shelf:
     """A function in a class is a function of its arguments, too."""
 
     @tool(isolated=True, name="double")
-    def twice(n: int) -> int:
+    def twice(n: int) -> int:  # noqa: N805
         """Double."""
         return 2 * n

@@ -14,6 +14,7 @@ from agent_r1.environments.resources import Resources
 from agent_r1.mdp import Action, ToolResult
 from agent_r1.parameters import Parameters
 from agent_r1.tools import ToolBudget, ToolParameters, ToolRuntime, ToolSpec
+from agent_r1.tools.mcp import connect
 
 Observation = dict[str, Any]
 """What the agent is told, by name."""
@@ -89,9 +90,11 @@ class BaseEnv:
 
     @functools.cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The `@tool` functions and methods of the class, base classes first. Overriding one
-        without ``@tool`` takes it away."""
-        return tuple(getattr(self, name) for name in _tool_names(type(self)))
+        """The `@tool` functions and methods of the class, base classes first, then those of the
+        MCP servers in the options. Overriding one without ``@tool`` takes it away."""
+        own = tuple(getattr(self, name) for name in _tool_names(type(self)))
+        servers = self.options.mcp.items()
+        return own + tuple(spec for name, at in servers for spec in connect(name, at).tools)
 
     @functools.cached_property
     def _runtime(self) -> ToolRuntime:

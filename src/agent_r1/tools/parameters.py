@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from agent_r1.parameters import Parameters
+from agent_r1.parameters import ParameterError, Parameters
 
 
 class BudgetParameters(Parameters):
@@ -22,6 +22,32 @@ class BudgetParameters(Parameters):
     when_spent: Literal["end", "tell"] = "end"
     """What follows a call over the budget. ``end``: the trajectory is truncated (``tool_budget``).
     ``tell``: the agent reads that the budget is used up, and may still answer."""
+
+
+class McpParameters(Parameters):
+    """An entry of ``environment.options.mcp``: a server whose tools the agent gets."""
+
+    command: tuple[str, ...] = ()
+    """What starts a server that speaks over stdio: the program and its arguments."""
+    url: str = ""
+    """Where a server that speaks streamable HTTP is; instead of ``command``."""
+    tools: tuple[str, ...] | None = None
+    """Names of the tools that the agent gets, in this order; None for all."""
+    start_timeout_s: float = Field(30.0, gt=0)
+    """Seconds for the server to start."""
+    pass_environment: tuple[str, ...] = ()
+    """Names of environment variables that a stdio server gets besides PATH, HOME and the like."""
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> McpParameters:
+        if bool(self.command) == bool(self.url):
+            raise ParameterError("an MCP server needs either `command` or `url`")
+        return self
+
+    @property
+    def address(self) -> str:
+        """For messages."""
+        return self.url or " ".join(self.command)
 
 
 class ToolParameters(Parameters):
@@ -49,6 +75,9 @@ class ToolParameters(Parameters):
     scored. None never does so."""
     budget: BudgetParameters = BudgetParameters()
     """What one trajectory may spend."""
+    mcp: dict[str, McpParameters] = Field(default_factory=dict)
+    """Servers whose tools the agent gets besides those of the environment; name → how it is
+    reached."""
 
     def backoff(self, attempts: int) -> float:
         """Seconds to wait after this many failed attempts."""

@@ -7,6 +7,7 @@ import sys
 
 import anyio
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
 
 server = MCPServer("small")
 
@@ -26,7 +27,7 @@ def pid() -> str:
 @server.tool()
 def refuse(why: str) -> str:
     """Fail."""
-    raise ValueError(why)
+    raise ToolError(why)
 
 
 @server.tool()

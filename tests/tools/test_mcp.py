@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import socket
 import subprocess
 import sys
@@ -22,7 +23,8 @@ from agent_r1.tools.parameters import McpParameters
 pytest.importorskip("mcp")
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
-STDIO = {"command": [sys.executable, SERVER]}
+PATHS = ["PYTHONPATH"] if "PYTHONPATH" in os.environ else []
+STDIO = {"command": [sys.executable, SERVER], "pass_environment": PATHS}
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from step_tables import rollouts, step
 
 from agent_r1 import schemas
 from agent_r1.run_metrics import points
@@ -78,3 +79,19 @@ def test_an_evaluation_is_reported_by_split_not_by_family():
 def test_other_datasets_have_no_metrics(dataset):
     assert points(dataset, schemas.empty("tasks")) == []
     assert points(dataset, {"a": 1}) == []
+
+
+def test_failures_of_the_infrastructure_are_counted_in_trajectories_and_tools():
+    def row(trajectory, end_reason, info="{}"):
+        return step(trajectory, 0) | {"truncated": True, "end_reason": end_reason, "info": info}
+
+    down = '{"failure": "no route", "unavailable_tool": "qa.search"}'
+    table = rollouts(
+        row("t/0", "infrastructure", down),
+        row("t/1", "infrastructure", down),
+        row("t/2", "infrastructure", '{"failure": "the simulator died"}'),
+        row("t/3", "max_steps"),
+    )
+    found = values("iter_00001.rollouts", table)
+    assert found["rollout/infrastructure_failures", 0] == 0.75
+    assert found["rollout/unavailable_tools", 0] == 1.0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pandas as pd
+
+from agent_r1.mdp import EndReason
 
 
 class Point(NamedTuple):
@@ -58,6 +61,10 @@ def _rollouts(rollouts: pd.DataFrame) -> Iterator[Point]:
     yield Point("rollout/truncated", float(rollouts["truncated"].sum()) / trajectories, 0)
     malformed = rollouts["action_type"].isin(["malformed", "cut"])
     yield Point("rollout/malformed_actions", float(malformed.mean()), 0)
+    failed = rollouts.loc[rollouts["end_reason"] == EndReason.INFRASTRUCTURE.value, "info"]
+    down = {json.loads(info).get("unavailable_tool") for info in failed} - {None}
+    yield Point("rollout/infrastructure_failures", len(failed) / trajectories, 0)
+    yield Point("rollout/unavailable_tools", float(len(down)), 0)
 
 
 def _sampled_groups(groups: pd.DataFrame) -> Iterator[Point]:

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from agent_r1.environments import BaseEnv, start, transition
+from agent_r1.environments import BaseEnv, finish, start, transition
 from agent_r1.mdp import (
     Action,
     ActionType,
@@ -339,3 +339,27 @@ def test_options_reach_the_tools():
 def test_the_payload_is_parsed():
     assert Shop(TASK).payload == {"hidden": 1}
     assert Shop({"prompt": "?"}).payload == {}
+
+
+def test_an_environment_that_takes_text_gets_every_turn_that_was_not_cut():
+    class TextEnv(Scripted):
+        takes_text = True
+
+    env = TextEnv(({"a": 1}, 0.5))
+    assert act(env, MALFORMED) == Transition({"a": 1}, 0.5)
+    assert act(env, CUT).observation == {"error": CUT.error}
+    assert env.seen == [MALFORMED]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_environment_is_closed_and_a_failure_to_close_is_only_logged(caplog, fails):
+    class Held(Scripted):
+        async def close(self):
+            self.seen.append("closed")
+            if fails:
+                raise OSError("still held")
+
+    env = Held(None)
+    asyncio.run(finish(env))
+    assert env.seen == ["closed"]
+    assert ("Held did not close: Held: OSError: still held" in caplog.text) == fails

@@ -2,9 +2,9 @@
 
 1. A subclass of `BaseEnv` says what the agent sees first (`reset`), which tools it has (`@tool`
    methods) and what an action does (`step`; the default runs the tool calls).
-2. `start` and `transition` are the one place where environments are called: they await what is
-   async, put what blocks into threads, bring every allowed return shape into a `Transition`, and
-   turn whatever fails into a recorded infrastructure failure.
+2. `start`, `transition` and `finish` are the one place where environments are called: they await
+   what is async, put what blocks into threads, bring every allowed return shape into a
+   `Transition`, and turn whatever fails into a recorded infrastructure failure.
 3. `ENVIRONMENTS` names those that ship; any other is named by its import path.
 """
 
@@ -16,7 +16,7 @@ from agent_r1.environments.registry import (
     make_environment,
 )
 from agent_r1.environments.resources import Resources
-from agent_r1.environments.transition import start, transition
+from agent_r1.environments.transition import finish, start, transition
 
 __all__ = [
     "ENVIRONMENTS",
@@ -26,6 +26,7 @@ __all__ = [
     "Resources",
     "check_environment",
     "environment_class",
+    "finish",
     "make_environment",
     "start",
     "transition",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Collection, Mapping
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -13,7 +13,8 @@ from pydantic import Field
 from agent_r1.environments.resources import Resources
 from agent_r1.mdp import Action, ToolResult
 from agent_r1.parameters import Parameters
-from agent_r1.tools import ToolParameters, ToolRuntime, ToolSpec
+from agent_r1.tools import ToolBudget, ToolParameters, ToolRuntime, ToolSpec
+from agent_r1.tools.mcp import connect
 
 Observation = dict[str, Any]
 """What the agent is told, by name."""
@@ -51,6 +52,9 @@ class BaseEnv:
     """
 
     Options: ClassVar[type[EnvironmentOptions]] = EnvironmentOptions
+    takes_text: ClassVar[bool] = False
+    """Whether a turn that is neither a call nor an answer is an action here: ``step`` then gets it
+    with its ``text``, and the agent is not told that it is malformed."""
 
     def __init__(
         self,
@@ -76,6 +80,8 @@ class BaseEnv:
         """What the agent was told last: the state before its next action."""
         self.tool_results: list[ToolResult] = []
         """What the tools answered in this step."""
+        self.unavailable_tools: Collection[str] = ()
+        """Names of tools that are down for everyone; the rollout says so. They are not called."""
 
     @functools.cached_property
     def payload(self) -> dict[str, Any]:
@@ -84,13 +90,20 @@ class BaseEnv:
 
     @functools.cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The `@tool` functions and methods of the class, base classes first. Overriding one
-        without ``@tool`` takes it away."""
-        return tuple(getattr(self, name) for name in _tool_names(type(self)))
+        """The `@tool` functions and methods of the class, base classes first, then those of the
+        MCP servers in the options. Overriding one without ``@tool`` takes it away."""
+        own = tuple(getattr(self, name) for name in _tool_names(type(self)))
+        servers = self.options.mcp.items()
+        return own + tuple(spec for name, at in servers for spec in connect(name, at).tools)
 
     @functools.cached_property
     def _runtime(self) -> ToolRuntime:
         return ToolRuntime(self.tools, self.options)
+
+    @property
+    def tool_budget(self) -> ToolBudget:
+        """What this episode has spent on tools."""
+        return self._runtime.budget
 
     def reset(self) -> Observation | Awaitable[Observation]:
         """The first observation."""
@@ -111,9 +124,12 @@ class BaseEnv:
         """
         if action.error is not None:
             return {"error": action.error}
-        results = await self._runtime.run(action.tool_calls)
+        results = await self._runtime.run(action.tool_calls, self.unavailable_tools)
         self.tool_results += results
         return {"tool_results": [result.content for result in results]} if results else {}
+
+    def close(self) -> Awaitable[None] | None:
+        """Give back what the episode holds (a simulator, a connection); called once, at its end."""
 
     def state_key(self) -> str:
         """Equal for equal states of one task: by default the sha256 of the last observation."""

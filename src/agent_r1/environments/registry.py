@@ -11,6 +11,7 @@ from agent_r1.environments.resources import Resources
 from agent_r1.parameters import ParameterError, nearest
 
 ENVIRONMENTS: dict[str, str] = {
+    "gymnasium": "agent_r1.environments.gymnasium:GymnasiumEnv",
     "multihop_qa": "agent_r1.environments.multihop_qa:MultihopQAEnv",
     "textworld": "agent_r1.environments.textworld:TextWorldEnv",
 }

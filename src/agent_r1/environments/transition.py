@@ -1,10 +1,12 @@
 """The one place where environments are called, and where what they do is checked.
 
 1. A coroutine is awaited, a blocking function runs in a worker thread, both under a time limit.
-2. A turn that could not be parsed or was cut never reaches the environment (unless it holds code):
-   the agent is told what was wrong and the episode goes on.
+2. A turn that could not be parsed or was cut never reaches the environment (unless it holds code,
+   or the environment takes any text): the agent is told what was wrong and the episode goes on.
 3. Two-tuples and five-tuples become a `Transition`; a reward must be a finite number or None.
-4. A failure — raised, timed out, or a contract that was not kept — ends the trajectory truncated,
+4. A call over the tool budget ends the trajectory truncated (``tool_budget``), unless
+   ``budget.when_spent`` lets it go on.
+5. A failure — raised, timed out, or a contract that was not kept — ends the trajectory truncated,
    for the reason ``infrastructure``, unscored: it tells nothing about the policy.
 """
 
@@ -16,10 +18,18 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from agent_r1.environments.base import BaseEnv, Observation
-from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, Transition
+from agent_r1.mdp import (
+    Action,
+    ActionType,
+    EndReason,
+    EnvironmentFailure,
+    ToolStatus,
+    Transition,
+)
 from agent_r1.tools.failures import reason, short
 from agent_r1.tools.threads import TimeLimitExceeded, call_within
 
@@ -54,13 +64,11 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
         raise ValueError("a step without an action cannot be executed")
     env.tool_results = []
     try:
-        if action.type is ActionType.CUT or (
-            action.type is ActionType.MALFORMED and action.code is None
-        ):
+        if not _reaches(env, action):
             result: Any = ({"error": action.error or "could not parse"}, 0.0)
         else:
             result = await _guarded(env, functools.partial(env.step, action))
-        outcome = _normalised(env, action, result)
+        outcome = _within_budget(env, _normalised(env, action, result))
     except EnvironmentFailure as failure:
         env.done = True
         return Transition(
@@ -74,6 +82,31 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
     if outcome.observation is not None:
         env.observation = outcome.observation
     return outcome
+
+
+async def finish(env: BaseEnv) -> None:
+    """Close the environment; a failure is logged, as the episode is over."""
+    if type(env).close is BaseEnv.close:
+        return
+    try:
+        await _guarded(env, env.close)
+    except EnvironmentFailure as failure:
+        logger.warning("%s did not close: %s", type(env).__name__, failure)
+
+
+def _reaches(env: BaseEnv, action: Action) -> bool:
+    """Whether the action is one that the environment executes."""
+    if action.type is ActionType.MALFORMED:
+        return action.code is not None or env.takes_text
+    return action.type is not ActionType.CUT
+
+
+def _within_budget(env: BaseEnv, outcome: Transition) -> Transition:
+    refused = any(result.status is ToolStatus.BUDGET for result in outcome.tool_results)
+    if env.done or not refused or env.options.budget.when_spent == "tell":
+        return outcome
+    env.done = True
+    return replace(outcome, truncated=True, end_reason=EndReason.TOOL_BUDGET)
 
 
 async def _guarded(env: BaseEnv, function: Callable[[], Any]) -> Any:

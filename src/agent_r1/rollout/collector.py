@@ -7,6 +7,7 @@
 3. Deterministic mode: a cohort is a fixed wave of ``concurrency`` trajectories, and a turnstile
    stands before every generation. Otherwise a cohort is a group, and the next one starts as soon
    as there is room.
+4. Where a tool is down for everyone (`Outages`), the trajectories that met it end, not scored.
 
 A fault of an environment or a tool is data in the tables. A fault of the engine or of this program
 ends the collection: everything is cancelled, and the first error is raised as it is.
@@ -25,8 +26,10 @@ import pandas as pd
 
 from agent_r1.chat import ChatFormat, observation_text
 from agent_r1.engines.base import Engine, Sampling
-from agent_r1.environments import BaseEnv, start, transition
+from agent_r1.environments import BaseEnv, finish, start, transition
 from agent_r1.mdp import Action, EnvironmentFailure
+from agent_r1.rollout.cohorts import by_group, same_prompts
+from agent_r1.rollout.outages import Outages
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.table import build_tables
 from agent_r1.rollout.trajectory import Phase, Trajectory, TrajectoryRequest
@@ -138,6 +141,7 @@ class _Collection:
         self._parameters = parameters
         self._version = engine.weight_version
         self._on_progress = on_progress
+        self._outages = Outages()
         self._total = total
         self._done = 0
         self._tokens = 0
@@ -153,7 +157,10 @@ class _Collection:
                 await self._play_cohort(trajectories[first : first + size])
         else:
             room = Room(size)
-            await _all(self._play_when_free(group, room) for group in _groups(trajectories, size))
+            await _all(self._play_when_free(group, room) for group in by_group(trajectories, size))
+        self._outages.settle()
+        for trajectory in trajectories:
+            self._end_if_affected(trajectory)
         return trajectories
 
     async def _play_when_free(self, group: Sequence[Trajectory], room: Room) -> None:
@@ -169,7 +176,7 @@ class _Collection:
         ]
         await _all(
             self._share_prompt(members)
-            for members in _same_prompts([trajectory for trajectory, _ in live])
+            for members in same_prompts([trajectory for trajectory, _ in live])
         )
         if room is not None:
             room.leave(len(cohort) - len(live))
@@ -186,6 +193,8 @@ class _Collection:
             return None
         prompt = self._chat.prompt_ids(observation, environment.tools)
         trajectory.begin(prompt, environment.state_key())
+        if trajectory.phase is Phase.ENDED:
+            await finish(environment)
         return environment
 
     async def _share_prompt(self, members: Sequence[Trajectory]) -> None:
@@ -213,6 +222,10 @@ class _Collection:
             while trajectory.phase is not Phase.ENDED:
                 if turnstile is not None:
                     await turnstile.arrive(trajectory.id)
+                self._outages.settle()
+                if self._end_if_affected(trajectory):
+                    self._report(ended=1)
+                    break
                 action = await self._sample(trajectory)
                 if trajectory.phase is Phase.ENVIRONMENT:
                     await self._execute(trajectory, environment, action)
@@ -222,6 +235,7 @@ class _Collection:
                 )
         finally:
             self._engine.close(trajectory.id)
+            await finish(environment)
             if turnstile is not None:
                 turnstile.leave()
             if room is not None:
@@ -244,45 +258,40 @@ class _Collection:
         return action
 
     async def _execute(self, trajectory: Trajectory, environment: BaseEnv, action: Action) -> None:
+        name = trajectory.request.task["environment"]
+        environment.unavailable_tools = self._outages.unavailable(name)
         began = time.perf_counter()
         outcome = await transition(environment, action)
         tool_ms = (time.perf_counter() - began) * 1e3
+        self._outages.note(
+            *(trajectory.id, len(trajectory.rows) - 1, name, outcome.tool_results),
+            environment.options.unavailable_after,
+        )
         told = outcome.observation
         sampled = trajectory.rows[-1]["action_token_ids"]
+        appended = [] if told is None else self._chat.observation_ids(told, sampled)
+        if outcome.tool_results:
+            environment.tool_budget.tokens += len(appended)
         trajectory.observe(
             outcome,
             observation=None if told is None else observation_text(told),
-            appended_ids=[] if told is None else self._chat.observation_ids(told, sampled),
+            appended_ids=appended,
             state_key=environment.state_key(),
             tool_ms=tool_ms,
         )
+
+    def _end_if_affected(self, trajectory: Trajectory) -> bool:
+        """Whether the trajectory met an outage; it then has ended there."""
+        met = self._outages.met_by(trajectory.id)
+        if met is not None:
+            trajectory.fail_since(met.step, met.info)
+        return met is not None
 
     def _report(self, ended: int, tokens: int = 0) -> None:
         self._done += ended
         self._tokens += tokens
         if self._on_progress is not None:
             self._on_progress(self._done, self._total, self._tokens)
-
-
-def _groups(trajectories: Iterable[Trajectory], size: int) -> list[list[Trajectory]]:
-    """Trajectories by group, in parts of at most ``size``."""
-    groups: dict[str, list[Trajectory]] = {}
-    for trajectory in trajectories:
-        groups.setdefault(trajectory.request.group_id, []).append(trajectory)
-    return [
-        members[first : first + size]
-        for members in groups.values()
-        for first in range(0, len(members), size)
-    ]
-
-
-def _same_prompts(trajectories: Iterable[Trajectory]) -> list[list[Trajectory]]:
-    """Members of a group whose prompts are equal, token for token."""
-    prompts: dict[tuple[str, tuple[int, ...]], list[Trajectory]] = {}
-    for trajectory in trajectories:
-        key = (trajectory.request.group_id, tuple(trajectory.pending))
-        prompts.setdefault(key, []).append(trajectory)
-    return list(prompts.values())
 
 
 async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -28,6 +28,7 @@ from agent_r1.rollout.collector import (
 )
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.trajectory import TrajectoryRequest
+from agent_r1.tools.mcp import connect
 
 Run = Callable[[Sequence[TrajectoryRequest], OnProgress | None], tuple[pd.DataFrame, pd.DataFrame]]
 """Requests → the tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id,
@@ -43,10 +44,13 @@ def environment_factory(
     defaults of those.
 
     Raises:
-        ParameterError: the environment or one of its options is unknown.
+        ParameterError: the environment or one of its options is unknown, or an MCP server among
+            them does not start.
         SchemaError: ``documents`` does not fit its schema.
     """
     options = check_environment(parameters)
+    for name, server in options.mcp.items():
+        connect(name, server)  # now: a server that does not start is no fault of a trajectory
     resources = Resources(documents)
 
     def make(task: Mapping[str, Any]) -> BaseEnv:

@@ -17,6 +17,9 @@
    the action that was sampled, token for token, but for what the window dropped between
    (`agent_r1.rollout.window`).
 
+5. `fail_since` ends a trajectory, ended or not, at a step at which the infrastructure turns out to
+   have failed it (`infrastructure`, not scored).
+
 Every trajectory ends exactly once, on its last row, either terminated or truncated.
 """
 
@@ -266,6 +269,13 @@ class Trajectory:
                 self.pending_window = (self._window.prefix, self._window.start)
             self._append(appended_ids)
             self.phase = Phase.ACTION
+
+    def fail_since(self, step: int, failure: Mapping[str, Any]) -> None:
+        """End at a step that the infrastructure failed: what came after is forgotten, as the agent
+        acted on what was no answer of its environment. ``failure`` says what is known."""
+        del self.rows[step + 1 :], self.timings[step + 1 :]
+        self.rows[-1] |= {"observation": None, "env_reward": None, "info": _json(failure)}
+        self._end(EndReason.INFRASTRUCTURE)
 
     def _end(
         self, reason: EndReason, *, terminated: bool = False, final: Sequence[int] = ()

@@ -14,6 +14,18 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """Memory addresses differ from run to run."""
 
 
+class BadArguments(ValueError):
+    """A call's arguments are wrong; the message is for the agent.
+
+    Raised where they do not fit the tool's schema. A tool raises it itself for what the schema
+    cannot say: the agent is told at once, nothing is tried again, and it is no sign of an outage.
+    """
+
+
+class RemoteFailure(Exception):
+    """A call failed in another process or on a server; the message says all that is known."""
+
+
 def short(message: str) -> str:
     """``message`` on one line of at most `MAX_CHARS` characters, without memory addresses."""
     line = " ".join(_ADDRESS.sub("", valid_unicode(message)).split())
@@ -21,7 +33,9 @@ def short(message: str) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """``type: message`` of an exception."""
+    """``type: message`` of an exception; of a `RemoteFailure`, the message."""
+    if isinstance(error, RemoteFailure):
+        return short(str(error))
     # TracebackException survives exceptions whose own __str__ raises.
     message = str(traceback.TracebackException(type(error), error, None))
     return short(f"{type(error).__name__}: {message}" if message else type(error).__name__)

@@ -1,51 +1,46 @@
 """Runs the tool calls of one action and records what became of each.
 
-1. All calls of an action run together; results stand in call order.
-2. An unknown tool or bad arguments are the agent's mistake: told at once, never tried.
-3. Anything else that fails — an exception, a timeout — is tried again, and the last attempt is
-   final. The attempts are counted in the result.
-4. Output over the limit is cut, and says so.
+1. Calls over the trajectory's budget are refused (``budget``), and so are those of a tool that is
+   down for everyone (``unavailable``); both before anything runs, in call order.
+2. All other calls of an action run together, each tool at most ``concurrency`` times over all
+   trajectories; results stand in call order.
+3. An unknown tool or bad arguments are the agent's mistake: told at once, never tried again.
+4. Anything else that fails — an exception, a timeout — is tried again after a pause, and the last
+   attempt is final. The attempts are counted in the result.
+5. Output over the limit is cut, and says so.
 
-Sync functions run in worker threads (`agent_r1.tools.threads`), coroutines on the event loop.
-Time that a tool took is in the result's ``latency_ms`` and nowhere in its text: what the agent
-reads depends on nothing but what the tool did.
+Sync functions run in worker threads (`agent_r1.tools.threads`), coroutines on the event loop,
+isolated tools in worker processes (`agent_r1.tools.processes`). Time that a tool took is in the
+result's ``latency_ms`` and nowhere in its text: what the agent reads depends on nothing but what
+the tool did.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import json
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from pydantic import Field
-
 from agent_r1.mdp import EnvironmentFailure, ToolCall, ToolResult, ToolStatus
-from agent_r1.parameters import Parameters, nearest
-from agent_r1.tools.failures import reason, short
-from agent_r1.tools.spec import BadArguments, ToolSpec
+from agent_r1.parameters import nearest
+from agent_r1.tools.budget import ToolBudget
+from agent_r1.tools.failures import BadArguments, reason, short
+from agent_r1.tools.output import Output, output
+from agent_r1.tools.parameters import ToolParameters
+from agent_r1.tools.processes import PROCESSES
+from agent_r1.tools.slots import slot
+from agent_r1.tools.spec import ToolSpec
 from agent_r1.tools.threads import TimeLimitExceeded, call_within
-from agent_r1.tools.unicode import valid_unicode
 
-_RETRIED = (ToolStatus.ERROR, ToolStatus.TIMEOUT)
-
-
-class ToolParameters(Parameters):
-    """How tool calls are run; a tool may set its own limits (`agent_r1.tools.tool`)."""
-
-    timeout_s: float = Field(10.0, gt=0)
-    """Seconds per attempt."""
-    attempts: int = Field(3, ge=1)
-    """Tries of a failing call; the last failure is final."""
-    max_result_chars: int = Field(4000, ge=1)
-    """Characters of a result that the agent gets to read."""
+FAILED = frozenset({ToolStatus.ERROR, ToolStatus.TIMEOUT})
+"""What is tried again, and what may be a sign of an outage: not the agent's mistake."""
 
 
 class ToolRuntime:
-    """Runs calls against a set of tools."""
+    """Runs the calls of one trajectory against a set of tools."""
 
     def __init__(self, specs: Sequence[ToolSpec], parameters: ToolParameters | None = None):
         """
@@ -57,20 +52,37 @@ class ToolRuntime:
             raise ValueError(f"two tools are called '{twice[0]}'")
         self.specs = {spec.name: spec for spec in specs}
         self.parameters = parameters or ToolParameters()
+        self.budget = ToolBudget(self.parameters.budget)
 
-    async def run(self, calls: Sequence[ToolCall]) -> tuple[ToolResult, ...]:
+    async def run(
+        self, calls: Sequence[ToolCall], unavailable: Collection[str] = ()
+    ) -> tuple[ToolResult, ...]:
         """The outcome of each call, in call order; a failure is an outcome.
+
+        Args:
+            calls: of one action.
+            unavailable: names of tools that are down, and are not called.
 
         Raises:
             EnvironmentFailure: a tool raised it: the environment failed, whatever the call was.
         """
-        outcomes = await asyncio.gather(*(self._run(call) for call in calls))
+        admitted = self.budget.admit(len(calls))
+        outcomes = await asyncio.gather(
+            *(self._run(call, unavailable) for call in calls[:admitted])
+        )
         for outcome in outcomes:
             if isinstance(outcome, EnvironmentFailure):
                 raise outcome
-        return tuple(outcomes)
+        return (*outcomes, *(self._over_budget(call) for call in calls[admitted:]))
 
-    async def _run(self, call: ToolCall) -> ToolResult | EnvironmentFailure:
+    def _over_budget(self, call: ToolCall) -> ToolResult:
+        spent = self.budget.exhausted
+        content = f"error: the tool budget is used up ({spent}): answer without further calls"
+        return ToolResult(call.name, ToolStatus.BUDGET, content, attempts=0)
+
+    async def _run(
+        self, call: ToolCall, unavailable: Collection[str]
+    ) -> ToolResult | EnvironmentFailure:
         began = time.perf_counter()
         spec = self.specs.get(call.name)
         if spec is None:
@@ -80,41 +92,62 @@ class ToolRuntime:
         try:
             arguments = spec.validate(call.arguments)
         except BadArguments as error:
-            content = f"error: {spec.name}: {short(str(error))}"
-            return ToolResult(call.name, ToolStatus.BAD_ARGUMENTS, content)
-        attempts, status = 0, ToolStatus.ERROR
-        while attempts < (spec.attempts or self.parameters.attempts) and status in _RETRIED:
-            attempts += 1
-            try:
-                status, content = await self._attempt(spec, arguments)
-            except EnvironmentFailure as failure:
-                return failure
+            return ToolResult(call.name, *_bad_arguments(spec, error))
+        if spec.name in unavailable:
+            content = f"error: {spec.name} is unavailable"
+            return ToolResult(call.name, ToolStatus.UNAVAILABLE, content, attempts=0)
+        try:
+            status, content, attempts = await self._attempts(spec, call, arguments)
+        except EnvironmentFailure as failure:
+            return failure
         latency_ms = (time.perf_counter() - began) * 1000
         return ToolResult(call.name, status, content, attempts, latency_ms)
 
-    async def _attempt(self, spec: ToolSpec, arguments: dict[str, Any]) -> tuple[ToolStatus, str]:
+    async def _attempts(
+        self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any]
+    ) -> tuple[ToolStatus, str, int]:
+        """Status and content of the last attempt, and which one it was."""
+        parameters = self.parameters
+        last = spec.attempts or parameters.attempts
+        for attempt in range(1, last + 1):
+            async with slot(spec.function, spec.concurrency or parameters.concurrency):
+                began = time.perf_counter()
+                status, content = await self._attempt(spec, call, arguments)
+                self.budget.seconds += time.perf_counter() - began
+            if status not in FAILED or attempt == last:
+                break
+            if pause := parameters.backoff(attempt):
+                await asyncio.sleep(pause)
+        return status, content, attempt
+
+    async def _attempt(
+        self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any]
+    ) -> tuple[ToolStatus, str]:
         timeout_s = spec.timeout_s or self.parameters.timeout_s
         try:
-            value = await call_within(timeout_s, functools.partial(spec.function, **arguments))
-            text = _text(value)
+            text, length = await self._call(spec, call, arguments, timeout_s)
         except TimeLimitExceeded:
             content = f"error: {spec.name} did not answer within {timeout_s:g} s"
             return ToolStatus.TIMEOUT, content
         except EnvironmentFailure:
             raise
+        except BadArguments as error:
+            return _bad_arguments(spec, error)
         except (Exception, SystemExit) as error:
             return ToolStatus.ERROR, f"error: {spec.name}: {reason(error)}"
-        kept = self.parameters.max_result_chars
-        if len(text) > kept:
-            note = f"\n[cut: {kept} of {len(text)} characters]"
-            return ToolStatus.OVERSIZED, text[:kept] + note
+        if length > len(text):
+            return ToolStatus.OVERSIZED, f"{text}\n[cut: {len(text)} of {length} characters]"
         return ToolStatus.OK, text
 
+    async def _call(
+        self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any], timeout_s: float
+    ) -> Output:
+        kept = self.parameters.max_result_chars
+        if spec.isolated:
+            return await PROCESSES.run(spec.function, call.arguments, timeout_s, kept)
+        value = await call_within(timeout_s, functools.partial(spec.function, **arguments))
+        return output(value, kept)
 
-def _text(value: Any) -> str:
-    """A tool's return value as the agent reads it."""
-    if value is None:
-        return "done"
-    if isinstance(value, str):
-        return valid_unicode(value)
-    return valid_unicode(json.dumps(value, ensure_ascii=False, default=str))
+
+def _bad_arguments(spec: ToolSpec, error: BadArguments) -> tuple[ToolStatus, str]:
+    return ToolStatus.BAD_ARGUMENTS, f"error: {spec.name}: {short(str(error))}"

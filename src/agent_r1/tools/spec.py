@@ -13,10 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from agent_r1.parameters import nearest
 from agent_r1.tools.docstring import parse_docstring
-
-
-class BadArguments(ValueError):
-    """A call's arguments do not fit the tool's schema; the message is for the agent."""
+from agent_r1.tools.failures import BadArguments
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +33,11 @@ class ToolSpec:
     """Seconds per attempt; None means the runtime's own."""
     attempts: int | None = None
     """Tries of a failing call; None means the runtime's own. 1 for what must not happen twice."""
+    concurrency: int | None = None
+    """Calls at once, over all trajectories; None means the runtime's own."""
+    isolated: bool = False
+    """Runs in a worker process, which is killed when its time is over
+    (`agent_r1.tools.processes`)."""
 
     @property
     def is_async(self) -> bool:
@@ -99,7 +101,12 @@ def tool(function: Callable[..., Any]) -> ToolSpec: ...
 
 @overload
 def tool(
-    *, name: str | None = None, timeout_s: float | None = None, attempts: int | None = None
+    *,
+    name: str | None = None,
+    timeout_s: float | None = None,
+    attempts: int | None = None,
+    concurrency: int | None = None,
+    isolated: bool = False,
 ) -> Callable[[Callable[..., Any]], ToolSpec]: ...
 
 
@@ -109,6 +116,8 @@ def tool(
     name: str | None = None,
     timeout_s: float | None = None,
     attempts: int | None = None,
+    concurrency: int | None = None,
+    isolated: bool = False,
 ) -> ToolSpec | Callable[[Callable[..., Any]], ToolSpec]:
     """Make a function or method, sync or async, a tool; use it bare or with arguments.
 
@@ -121,19 +130,31 @@ def tool(
         name: what the agent calls it; the function's name by default.
         timeout_s: seconds per attempt, instead of the runtime's.
         attempts: tries of a failing call, instead of the runtime's.
+        concurrency: calls at once over all trajectories, instead of the runtime's.
+        isolated: run it in a worker process: for what may hang, crash, or hold the interpreter. It
+            must be a function that can be imported, as it knows nothing of the episode.
 
     Raises:
-        TypeError: a parameter has no type hint, or cannot be passed by name.
+        TypeError: a parameter has no type hint, or cannot be passed by name; or an isolated one is
+            a method or was made inside a function.
     """
-    if function is None:
-        return lambda decorated: _specify(decorated, name, timeout_s, attempts)
-    return _specify(function, name, timeout_s, attempts)
+
+    def specify(decorated: Callable[..., Any]) -> ToolSpec:
+        found = _specify(decorated, name or decorated.__name__)
+        if isolated:
+            _check_importable(found)
+        return replace(
+            found,
+            timeout_s=timeout_s,
+            attempts=attempts,
+            concurrency=concurrency,
+            isolated=isolated,
+        )
+
+    return specify if function is None else specify(function)
 
 
-def _specify(
-    function: Callable[..., Any], name: str | None, timeout_s: float | None, attempts: int | None
-) -> ToolSpec:
-    name = name or function.__name__
+def _specify(function: Callable[..., Any], name: str) -> ToolSpec:
     documented = parse_docstring(function.__doc__)
     parameters = list(inspect.signature(function).parameters.values())
     is_method = bool(parameters) and parameters[0].name == "self"
@@ -145,9 +166,20 @@ def _specify(
         function=function,
         arguments=arguments,
         is_method=is_method,
-        timeout_s=timeout_s,
-        attempts=attempts,
     )
+
+
+def _check_importable(spec: ToolSpec) -> None:
+    if spec.is_method:
+        raise TypeError(
+            f"tool '{spec.name}' is isolated, so it cannot take `self`: its process knows nothing "
+            "of the episode. Make it a function of its arguments"
+        )
+    if "<" in spec.function.__qualname__:
+        raise TypeError(
+            f"tool '{spec.name}' is isolated, so its process must be able to import it: define it "
+            f"at the top level of a module, not as {spec.function.__qualname__}"
+        )
 
 
 def _validator(

@@ -1,0 +1,261 @@
+"""The tools of MCP servers (Model Context Protocol), over stdio or streamable HTTP.
+
+1. `connect` opens a server's session once; all trajectories, iterations and event loops of the
+   program share it. Sessions live on an event loop in a thread of its own.
+2. The tools are those that the server lists, with its names, descriptions and schemas. Arguments
+   are validated here, so that a mistake costs no call.
+3. A call has the time limit, attempts and concurrency of any tool. A server that reports an error,
+   or cannot be reached, failed the call; a lost session is opened again by the next attempt.
+4. All sessions are closed, and stdio servers ended, when the program ends, or by `close_servers`.
+
+Needs the package ``mcp``, the extra ``mcp``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextlib
+import json
+import os
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from agent_r1.parameters import ParameterError
+from agent_r1.tools.failures import BadArguments, RemoteFailure, reason
+from agent_r1.tools.parameters import McpParameters
+from agent_r1.tools.spec import ToolSpec
+
+T = TypeVar("T")
+
+CLOSE_S = 10.0
+"""Seconds for a server to end."""
+
+_servers: dict[tuple[str, str], McpServer] = {}
+_connecting = threading.Lock()
+
+
+def connect(name: str, parameters: McpParameters) -> McpServer:
+    """The server with its session open; the same one for the same name and parameters.
+
+    Args:
+        name: for messages.
+        parameters: how it is reached.
+
+    Raises:
+        ParameterError: the package ``mcp`` is not installed, the server did not start, or it lacks
+            a tool that is asked for.
+    """
+    key = (name, parameters.model_dump_json())
+    with _connecting:
+        if key not in _servers:
+            server = McpServer(name, parameters)
+            server.open()
+            _servers[key] = server
+        return _servers[key]
+
+
+def close_servers() -> None:
+    """Close all sessions; `connect` opens new ones."""
+    with _connecting:
+        servers = list(_servers.values())
+        _servers.clear()
+    for server in servers:
+        server.close()
+
+
+atexit.register(close_servers)
+
+
+@dataclass(frozen=True, eq=False)
+class McpTool(ToolSpec):
+    """A tool whose schema is the server's own."""
+
+    def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """See `ToolSpec.validate`."""
+        import jsonschema  # comes with the extra
+
+        validator = jsonschema.validators.validator_for(self.parameters)(self.parameters)
+        error = jsonschema.exceptions.best_match(validator.iter_errors(dict(arguments)))
+        if error is not None:
+            path = ".".join(map(str, error.absolute_path))
+            raise BadArguments(f"argument '{path}': {error.message}" if path else error.message)
+        return dict(arguments)
+
+
+class McpServer:
+    """A server and its session."""
+
+    def __init__(self, name: str, parameters: McpParameters):
+        self._name = name
+        self._parameters = parameters
+        self._session: asyncio.Future[Any] | None = None
+        self._closing = asyncio.Event()
+        self._served: asyncio.Task[None] | None = None
+        self.tools: tuple[ToolSpec, ...] = ()
+        """What the server offers, once it is open."""
+
+    def open(self) -> None:
+        """Open the session and list the tools; see `connect` for errors."""
+        _require_sdk()
+        try:
+            client = _submit(self._client()).result()
+            listed = _submit(_list_tools(client)).result(self._parameters.start_timeout_s)
+        except (Exception, SystemExit) as error:
+            self.close()
+            raise ParameterError(
+                f"the MCP server '{self._name}' ({self._parameters.address}) did not start: "
+                f"{reason(_innermost(error))}"
+            ) from error
+        known = {tool.name: tool for tool in listed}
+        wanted = self._parameters.tools
+        missing = sorted(set(wanted or ()) - set(known))
+        if missing:
+            self.close()
+            raise ParameterError(
+                f"the MCP server '{self._name}' has no tool '{missing[0]}'. "
+                f"Known: {', '.join(sorted(known))}."
+            )
+        self.tools = tuple(
+            self._spec(known[name]) for name in (known if wanted is None else wanted)
+        )
+
+    def close(self) -> None:
+        """End the session; a stdio server ends with it."""
+        with contextlib.suppress(Exception):
+            _submit(self._end()).result(CLOSE_S)
+
+    def _spec(self, listed: Any) -> ToolSpec:
+        async def call(**arguments: Any) -> str:
+            return await self._call(listed.name, arguments)
+
+        return McpTool(
+            name=listed.name,
+            description=listed.description or "",
+            parameters=listed.input_schema,
+            function=call,
+            arguments=BaseModel,  # not asked: the schema is the server's
+            is_method=False,
+        )
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> str:
+        """Runs on the caller's loop; if it is cancelled there, so is the call here."""
+        return await asyncio.wrap_future(_submit(self._request(name, arguments)))
+
+    async def _request(self, name: str, arguments: dict[str, Any]) -> str:
+        session = None
+        try:
+            client = await self._client()
+            session = self._session
+            result = await client.call_tool(name, arguments)
+        except Exception as error:
+            # Another call may have opened a new session meanwhile.
+            if session is self._session and self._lost(error):
+                await self._end()
+            raise RemoteFailure(f"the MCP server failed: {reason(_innermost(error))}") from error
+        text = _text(result)
+        if result.is_error:
+            raise RemoteFailure(text)
+        return text
+
+    def _lost(self, error: Exception) -> bool:
+        """Whether the session is of no use any more: anything but an answer of the server."""
+        from mcp import MCPError
+        from mcp.types import CONNECTION_CLOSED
+
+        return not isinstance(error, MCPError) or error.code == CONNECTION_CLOSED
+
+    async def _client(self) -> Any:
+        """The open client. All that follows runs on the servers' own loop."""
+        if self._session is None or self._served is None or self._served.done():
+            self._session = asyncio.get_running_loop().create_future()
+            self._closing = asyncio.Event()
+            self._served = asyncio.create_task(self._serve(self._session, self._closing))
+        waiting = asyncio.shield(self._session)
+        return await asyncio.wait_for(waiting, self._parameters.start_timeout_s)
+
+    async def _serve(self, session: asyncio.Future[Any], closing: asyncio.Event) -> None:
+        """Hold the session open. It is entered and left by this one task, as its task groups
+        demand."""
+        from mcp import Client
+
+        try:
+            async with Client(self._target()) as client:
+                session.set_result(client)
+                await closing.wait()
+        except BaseException as error:
+            if not session.done():
+                session.set_exception(error)
+                session.exception()  # seen, even if nobody waits any more
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def _end(self) -> None:
+        served, self._served, self._session = self._served, None, None
+        self._closing.set()
+        if served is not None:
+            done, _ = await asyncio.wait({served}, timeout=CLOSE_S / 2)
+            if not done:
+                served.cancel()
+
+    def _target(self) -> Any:
+        from mcp import StdioServerParameters
+
+        if self._parameters.url:
+            return self._parameters.url
+        command, *arguments = self._parameters.command
+        passed = {name: os.environ[name] for name in self._parameters.pass_environment}
+        return StdioServerParameters(command=command, args=arguments, env=passed)
+
+
+async def _list_tools(client: Any) -> list[Any]:
+    page = await client.list_tools()
+    tools = list(page.tools)
+    while page.next_cursor:
+        page = await client.list_tools(cursor=page.next_cursor)
+        tools += page.tools
+    return tools
+
+
+def _text(result: Any) -> str:
+    """What a result says: its texts, and a note for what is none."""
+    parts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
+    if not parts and result.structured_content is not None:
+        return json.dumps(result.structured_content, ensure_ascii=False)
+    return "\n".join(parts)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """Of a group of exceptions, the first one: what really went wrong."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _require_sdk() -> None:
+    try:
+        import mcp  # noqa: F401
+    except ImportError as error:
+        raise ParameterError(
+            "environment.options.mcp needs the package 'mcp', which is not installed: "
+            "pip install -e '.[mcp]'"
+        ) from error
+
+
+_loop: asyncio.AbstractEventLoop | None = None
+_starting = threading.Lock()
+
+
+def _submit(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Run on the servers' loop, which starts when it is first needed."""
+    global _loop
+    with _starting:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="agent-r1-mcp", daemon=True).start()
+    return asyncio.run_coroutine_threadsafe(work, _loop)

@@ -1,0 +1,36 @@
+"""What a tool returned, as the agent reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from agent_r1.tools.unicode import valid_unicode
+
+
+class Output(NamedTuple):
+    """A result, cut to what is kept of it."""
+
+    text: str
+    length: int
+    """Characters before the cut."""
+
+
+def output(value: Any, kept: int) -> Output:
+    """A string as it is, nothing as ``done``, anything else as JSON; at most ``kept`` characters.
+
+    Raises:
+        TypeError: the value is not JSON (a set, an object, NaN): its text would say nothing to the
+            agent, or another thing in every run.
+    """
+    if isinstance(value, str):
+        text = value
+    elif value is None:
+        text = "done"
+    else:
+        try:
+            text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise TypeError(f"returned what is neither text nor JSON: {error}") from None
+    text = valid_unicode(text)
+    return Output(text[:kept], len(text))

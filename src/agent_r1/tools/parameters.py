@@ -1,0 +1,84 @@
+"""What ``environment.options`` in ``conf/`` can say about tools."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from agent_r1.parameters import ParameterError, Parameters
+
+
+class BudgetParameters(Parameters):
+    """``environment.options.budget``: what one trajectory may spend on tools; None is no limit."""
+
+    calls: int | None = Field(None, ge=1)
+    """Calls, whatever becomes of them; a call that is tried again counts once."""
+    seconds: float | None = Field(None, gt=0)
+    """Seconds in tools, all calls and attempts added up. Like every time limit, it makes what
+    happens depend on the machine."""
+    tokens: int | None = Field(None, ge=1)
+    """Tokens of the observations with results of tools, template included."""
+    when_spent: Literal["end", "tell"] = "end"
+    """What follows a call over the budget. ``end``: the trajectory is truncated (``tool_budget``).
+    ``tell``: the agent reads that the budget is used up, and may still answer."""
+
+
+class McpParameters(Parameters):
+    """An entry of ``environment.options.mcp``: a server whose tools the agent gets."""
+
+    command: tuple[str, ...] = ()
+    """What starts a server that speaks over stdio: the program and its arguments."""
+    url: str = ""
+    """Where a server that speaks streamable HTTP is; instead of ``command``."""
+    tools: tuple[str, ...] | None = None
+    """Names of the tools that the agent gets, in this order; None for all."""
+    start_timeout_s: float = Field(30.0, gt=0)
+    """Seconds for the server to start."""
+    pass_environment: tuple[str, ...] = ()
+    """Names of environment variables that a stdio server gets besides PATH, HOME and the like."""
+
+    @model_validator(mode="after")
+    def _has_one_address(self) -> McpParameters:
+        if bool(self.command) == bool(self.url):
+            raise ParameterError("an MCP server needs either `command` or `url`")
+        return self
+
+    @property
+    def address(self) -> str:
+        """For messages."""
+        return self.url or " ".join(self.command)
+
+
+class ToolParameters(Parameters):
+    """How tool calls are run; a tool may set its own limits (`agent_r1.tools.tool`)."""
+
+    timeout_s: float = Field(10.0, gt=0)
+    """Seconds per attempt."""
+    attempts: int = Field(3, ge=1)
+    """Tries of a failing call; the last failure is final."""
+    backoff_s: float = Field(0.0, ge=0)
+    """Seconds before the second attempt: a server that is overloaded needs time. There is no
+    jitter, so that runs repeat."""
+    backoff_factor: float = Field(2.0, ge=1)
+    """Each further wait is this many times longer."""
+    backoff_max_s: float = Field(30.0, ge=0)
+    """Seconds that no wait exceeds."""
+    concurrency: int | None = Field(None, ge=1)
+    """Calls of one tool that run at once, over all trajectories; the others wait, on the time of
+    their step (``step_timeout_s``). None is no limit but that of worker threads and processes."""
+    max_result_chars: int = Field(4000, ge=1)
+    """Characters of a result that the agent gets to read."""
+    unavailable_after: int | None = Field(32, ge=1)
+    """Calls of one tool in a row, over all trajectories, that fail with an exception or a timeout:
+    then the tool is taken to be down (status ``unavailable``), and trajectories that met it are not
+    scored. None never does so."""
+    budget: BudgetParameters = BudgetParameters()
+    """What one trajectory may spend."""
+    mcp: dict[str, McpParameters] = Field(default_factory=dict)
+    """Servers whose tools the agent gets besides those of the environment; name → how it is
+    reached."""
+
+    def backoff(self, attempts: int) -> float:
+        """Seconds to wait after this many failed attempts."""
+        return min(self.backoff_s * self.backoff_factor ** (attempts - 1), self.backoff_max_s)

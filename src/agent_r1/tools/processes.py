@@ -1,0 +1,210 @@
+"""Isolated tools: calls in worker processes, which are killed when their time is over.
+
+1. A call goes to an idle worker, or to a new one; `agent_r1.tools.worker` is what runs there. It is
+   told where the function is imported from, and its arguments as JSON.
+2. The worker imports the function, says that it begins, calls it, and answers with JSON. The time
+   limit is the function's own: neither starting Python nor imports count.
+3. A worker that answered is used again, whatever the answer was. One that ran out of time, died or
+   answered something else is killed with its process group, and the next call gets a new one.
+4. Workers end with this program, however it ends: their standard input closes.
+
+What this does not do: it is no sandbox. The function has this user's rights, files and environment
+variables, and a process that it moved to another session survives it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from agent_r1.mdp import EnvironmentFailure
+from agent_r1.tools.failures import BadArguments, RemoteFailure
+from agent_r1.tools.output import Output
+from agent_r1.tools.threads import TimeLimitExceeded, WorkerThreads
+
+MAX_PROCESSES = max(4, os.cpu_count() or 1)
+"""Calls at once. Isolated tools compute rather than wait, so as many as there are cores; a few more
+on small machines, as one that hangs keeps its worker until its time is over."""
+
+START_S = 60.0
+"""Seconds for Python and the tool's module to load."""
+
+_PROGRAM = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from agent_r1.tools.worker import serve; serve()"
+)
+
+
+class WorkerProcesses:
+    """Runs functions for any number of event loops, in at most ``limit`` processes."""
+
+    def __init__(self, limit: int = MAX_PROCESSES):
+        # A thread waits for each process: so there are never more processes than threads.
+        self._threads = WorkerThreads(limit)
+        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._all: set[_Worker] = set()
+        atexit.register(self._close_if_owner, os.getpid())
+
+    async def run(
+        self,
+        function: Callable[..., Any],
+        arguments: Mapping[str, Any],
+        timeout_s: float,
+        kept: int,
+    ) -> Output:
+        """What the function gives for these JSON arguments, cut to ``kept`` characters.
+
+        Waiting for a free process does not count against the time limit.
+
+        Raises:
+            TimeLimitExceeded: it ran longer than ``timeout_s``; its process is killed.
+            BadArguments, EnvironmentFailure: the function raised it.
+            RemoteFailure: it raised something else, or its process died.
+        """
+        request = {**_location(function), "arguments": arguments, "kept": kept}
+        return await self._threads.run(functools.partial(self._call, request, timeout_s))
+
+    def close(self) -> None:
+        """Kill all workers; a call that is running fails."""
+        with self._lock:
+            workers, self._all, self._idle = self._all, set(), []
+        for worker in workers:
+            worker.kill()
+
+    def _call(self, request: Mapping[str, Any], timeout_s: float) -> Output:
+        worker = self._take()
+        try:
+            answer = worker.call(request, timeout_s)
+        except BaseException:
+            with self._lock:
+                self._all.discard(worker)
+            worker.kill()
+            raise
+        with self._lock:
+            if worker in self._all:
+                self._idle.append(worker)
+        return _outcome(answer)
+
+    def _take(self) -> _Worker:
+        with self._lock:
+            while self._idle:
+                worker = self._idle.pop()
+                if worker.alive:
+                    return worker
+                self._all.discard(worker)
+            worker = _Worker()
+            self._all.add(worker)
+            return worker
+
+    def _close_if_owner(self, owner: int) -> None:
+        """A fork of this program inherits the list, but not the workers."""
+        if os.getpid() == owner:
+            self.close()
+
+
+class _Worker:
+    """One process, in a session of its own so that a kill reaches what it started."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _PROGRAM, json.dumps(sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._unread = b""
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def call(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        try:
+            assert self._process.stdin is not None
+            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise RemoteFailure(self._death()) from None
+        try:
+            answer = self._read(START_S)
+        except TimeLimitExceeded:
+            raise RemoteFailure(f"its module did not load within {START_S:g} s") from None
+        return self._read(timeout_s) if answer.get("began") else answer
+
+    def _read(self, timeout_s: float) -> dict[str, Any]:
+        """The next line, which is a JSON object."""
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + timeout_s
+        with selectors.DefaultSelector() as ready:
+            ready.register(self._process.stdout, selectors.EVENT_READ)
+            while b"\n" not in self._unread:
+                if not ready.select(max(0.0, deadline - time.monotonic())):
+                    raise TimeLimitExceeded
+                received = os.read(self._process.stdout.fileno(), 1 << 16)
+                if not received:
+                    raise RemoteFailure(self._death())
+                self._unread += received
+        line, _, self._unread = self._unread.partition(b"\n")
+        try:
+            return dict(json.loads(line))
+        except (ValueError, TypeError):
+            raise RemoteFailure("its process answered what is not JSON") from None
+
+    def _death(self) -> str:
+        try:
+            code = self._process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return "its process closed its connection"
+        if code < 0:
+            return f"its process was killed by {signal.Signals(-code).name}"
+        return f"its process ended with exit code {code}"
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError):  # an unsent request cannot be flushed
+                pipe.close()
+
+
+def _location(function: Callable[..., Any]) -> dict[str, str]:
+    """Where a worker finds the function: a script, which has no name to import, by its file.
+
+    Raises:
+        RemoteFailure: it stands in a notebook or a console.
+    """
+    module, file = function.__module__, ""
+    if module == "__main__":
+        file = str(getattr(sys.modules["__main__"], "__file__", "") or "")
+        if not os.path.isfile(file):
+            raise RemoteFailure(
+                "an isolated tool must stand in a file: a process cannot import from a notebook"
+            )
+    return {"module": module, "file": file, "qualname": function.__qualname__}
+
+
+def _outcome(answer: Mapping[str, Any]) -> Output:
+    if "text" in answer:
+        return Output(answer["text"], answer["length"])
+    if "bad_arguments" in answer:
+        raise BadArguments(answer["bad_arguments"])
+    if "environment_failure" in answer:
+        raise EnvironmentFailure(answer["environment_failure"])
+    raise RemoteFailure(str(answer.get("failed", "its process gave no answer")))
+
+
+PROCESSES = WorkerProcesses()
+"""Shared by all isolated tools of the program."""

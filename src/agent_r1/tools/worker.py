@@ -1,0 +1,96 @@
+"""What runs in a worker process: reads calls, one JSON object a line, and answers each.
+
+Standard input and output are the connection, so they are moved away before any tool can touch
+them: what a tool prints goes to standard error, and what it reads is empty. A thread reads the
+calls; when there can be no more, the program is gone, and the whole process group ends with it,
+even in the middle of a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import inspect
+import json
+import os
+import pkgutil
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, TextIO
+
+from agent_r1.mdp import EnvironmentFailure
+from agent_r1.tools.failures import BadArguments, reason, short
+from agent_r1.tools.output import output
+from agent_r1.tools.spec import ToolSpec, tool
+
+_scripts: dict[str, ModuleType] = {}
+"""File → the module that was made of it."""
+
+
+def serve() -> None:
+    """Answer calls until the connection ends; never returns."""
+    requests, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    calls: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+    threading.Thread(target=_receive, args=(requests, calls), daemon=True).start()
+    while True:
+        request = calls.get()
+        _send(answers, _answer(request, answers))
+
+
+def _receive(requests: TextIO, calls: queue.SimpleQueue[dict[str, Any]]) -> None:
+    for line in requests:
+        calls.put(json.loads(line))
+    os.killpg(0, signal.SIGKILL)
+
+
+def _send(answers: TextIO, answer: Mapping[str, Any]) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()
+
+
+def _answer(request: Mapping[str, Any], answers: TextIO) -> dict[str, Any]:
+    try:
+        spec = _find(request)
+        arguments = spec.validate(request["arguments"])
+        _send(answers, {"began": True})
+        value = spec.function(**arguments)
+        if inspect.iscoroutine(value):
+            value = asyncio.run(value)
+        text, length = output(value, request["kept"])
+    except BadArguments as error:
+        return {"bad_arguments": str(error)}
+    except EnvironmentFailure as failure:
+        return {"environment_failure": short(str(failure))}
+    except BaseException as error:  # a KeyboardInterrupt of a tool is its failure, too
+        return {"failed": reason(error)}
+    return {"text": text, "length": length}
+
+
+def _find(request: Mapping[str, str]) -> ToolSpec:
+    """The tool; a function that was made a tool elsewhere is made one again."""
+    if request["file"]:
+        found: Any = _script(request["file"])
+        for name in request["qualname"].split("."):
+            found = getattr(found, name)
+    else:
+        found = pkgutil.resolve_name(f"{request['module']}:{request['qualname']}")
+    return found if isinstance(found, ToolSpec) else tool(found)
+
+
+def _script(file: str) -> ModuleType:
+    """The program's main file as a module; its ``if __name__ == "__main__":`` does not run."""
+    if file not in _scripts:
+        spec = importlib.util.spec_from_file_location("__agent_r1_main__", file)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[spec.name] = module
+        spec.loader.exec_module(module)
+        _scripts[file] = module
+    return _scripts[file]

@@ -1,0 +1,198 @@
+"""A tool that is down for everyone: who is affected, what is recorded, and when it is decided."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pandas as pd
+import pytest
+from invariants import check_tables
+from toy_world import ANSWER, CALL, MALFORMED, STOPS, ToyEnv, parameters, requests, run, tasks_table
+
+from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.mdp import ToolResult, ToolStatus
+from agent_r1.rewards import RewardParameters, rewards_table
+from agent_r1.rollout import replay_with
+from agent_r1.rollout.outages import Outages
+from agent_r1.run_metrics import points
+from agent_r1.tools import BadArguments, tool
+
+
+def result(status, name="search"):
+    return ToolResult(name, ToolStatus(status), f"error: {status}")
+
+
+def settled(*noted, limit=3):
+    """Outages after these (trajectory, step, status), noted and settled together."""
+    outages = Outages()
+    for trajectory, step, status in noted:
+        outages.note(trajectory, step, "qa", [result(status)], limit)
+    outages.settle()
+    return outages
+
+
+def test_a_streak_over_all_trajectories_is_an_outage():
+    outages = settled(("a", 0, "error"), ("b", 1, "timeout"), ("c", 0, "error"))
+    assert outages.unavailable("qa") == {
+        "search": "the tool 'search' is down: 3 calls in a row failed, the last with: error: error"
+    }
+    assert outages.unavailable("other") == {}
+    assert [outages.met_by(name).step for name in "abc"] == [0, 1, 0]
+    assert outages.met_by("d") is None
+
+
+@pytest.mark.parametrize("status", ["ok", "oversized"])
+def test_an_answer_ends_the_streak(status):
+    noted = [("a", 0, "error"), ("b", 0, "error"), ("c", 0, status), ("d", 0, "error")]
+    assert settled(*noted).unavailable("qa") == {}
+
+
+@pytest.mark.parametrize("status", ["bad_arguments", "unknown_tool", "budget"])
+def test_the_agents_mistakes_are_no_sign_of_an_outage_nor_of_health(status):
+    assert settled(*[(name, 0, status) for name in "abcd"]).unavailable("qa") == {}
+    noted = [("a", 0, "error"), ("b", 0, "error"), ("c", 0, status), ("d", 0, "error")]
+    assert "search" in settled(*noted).unavailable("qa")
+    assert settled(*noted).met_by("c") is None
+
+
+def test_who_is_told_that_it_is_unavailable_is_affected_too():
+    outages = settled(*[(name, 0, "error") for name in "abc"])
+    outages.note("d", 4, "qa", [result("unavailable")], 3)
+    outages.note("e", 0, "qa", [result("ok", "other")], 3)
+    outages.settle()
+    assert outages.met_by("d").step == 4
+    assert outages.met_by("e") is None
+
+
+def test_the_order_in_which_results_arrive_does_not_matter():
+    noted = [("a", 0, "ok"), ("b", 0, "error"), ("c", 0, "error"), ("d", 0, "error")]
+    for seed in range(5):
+        shuffled = random.Random(seed).sample(noted, len(noted))
+        outages = settled(*shuffled)
+        assert [outages.met_by(name) is not None for name in "abcd"] == [False, True, True, True]
+
+
+def test_without_a_limit_there_is_no_outage():
+    assert settled(*[(str(i), 0, "error") for i in range(99)], limit=None).unavailable("qa") == {}
+
+
+class DownEnv(ToyEnv):
+    """Its tool fails for everyone while ``down`` is set, or only for task 0."""
+
+    down: str = "all"
+
+    def __init__(self, row):
+        super().__init__(row, options={"attempts": 2, "unavailable_after": 4})
+
+    @tool
+    async def echo(self, word: str) -> str:
+        """Say it again.
+
+        Args:
+            word: what to say.
+        """
+        if DownEnv.down == "all" or self.task["task_id"] == DownEnv.down:
+            raise ConnectionError("no route")
+        if DownEnv.down == "mistakes":
+            raise BadArguments("no such word")
+        return word
+
+
+def scripts(wanted, late=()):
+    """Everyone calls the tool and answers; the late ones make another turn first."""
+    stop = STOPS[0]
+    plan = [[*CALL, stop], [*ANSWER, stop]]
+    return {
+        one.trajectory_id: [[*MALFORMED, stop], *plan] if one.task["task_id"] in late else plan
+        for one in wanted
+    }
+
+
+def play(monkeypatch, down="all", late=(), **limits):
+    monkeypatch.setattr(DownEnv, "down", down)
+    wanted = requests(3, 2)
+    rollouts, timings = run(ScriptedEngine(scripts(wanted, late)), wanted, DownEnv, **limits)
+    check_tables(rollouts, timings, parameters(**limits), STOPS)
+    return rollouts
+
+
+def rewards(rollouts: pd.DataFrame) -> dict[str, float | None]:
+    terms = RewardParameters.read({"terms": {"environment": {"weight": 1.0}}}, "reward")
+    table = rewards_table(rollouts, tasks_table(3), terms).drop_duplicates("trajectory_id")
+    totals = table["trajectory_reward"].astype(object)
+    return {
+        name: None if pd.isna(total) else total
+        for name, total in zip(table["trajectory_id"], totals, strict=True)
+    }
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_p12_p31_what_a_tool_did_to_everyone_is_not_scored_and_the_run_says_so(
+    monkeypatch, caplog, deterministic
+):
+    rollouts = play(monkeypatch, deterministic=deterministic)
+    assert set(rollouts["end_reason"]) == {"infrastructure"}
+    assert rollouts["env_reward"].isna().all()
+    assert set(rewards(rollouts).values()) == {None}
+    info = json.loads(rollouts["info"][0])
+    assert info["unavailable_tool"] == "toy.echo"
+    assert info["failure"].startswith("the tool 'echo' is down: 4 calls in a row failed")
+    warnings = [one for one in caplog.records if "is not called again" in one.getMessage()]
+    assert len(warnings) == 1
+    found = {point.name: point.value for point in points("iter_00001.rollouts", rollouts)}
+    assert found["rollout/infrastructure_failures"] == 1.0
+    assert found["rollout/unavailable_tools"] == 1.0
+
+
+def test_later_calls_are_refused_without_being_made(monkeypatch):
+    rollouts = play(monkeypatch, late=("task02",))
+    last = rollouts[rollouts["task_id"] == "task02"].groupby("trajectory_id").tail(1)
+    for results in last["tool_results"]:
+        assert json.loads(results) == [
+            {
+                "name": "echo",
+                "status": "unavailable",
+                "attempts": 0,
+                "content": "error: echo is unavailable",
+            }
+        ]
+    assert set(last["end_reason"]) == {"infrastructure"}
+
+
+def test_a_tool_that_fails_for_some_is_their_result_and_is_scored(monkeypatch):
+    rollouts = play(monkeypatch, down="task00")
+    assert set(rewards(rollouts).values()) == {1.0}
+    statuses = {json.loads(one)[0]["status"] for one in rollouts["tool_results"] if one != "[]"}
+    assert statuses == {"error", "ok"}
+
+
+def test_mistakes_of_all_agents_are_scored(monkeypatch):
+    rollouts = play(monkeypatch, down="mistakes")
+    assert set(rewards(rollouts).values()) == {1.0}
+
+
+def test_what_came_after_the_outage_is_forgotten(monkeypatch):
+    """Two call and answer before the other four call: those two answered on an error."""
+    rollouts = play(monkeypatch, late=("task01", "task02"))
+    assert rollouts.groupby("trajectory_id").size().tolist() == [1, 1, 2, 2, 2, 2]
+    assert rollouts["end_reason"].dropna().tolist() == ["infrastructure"] * 6
+
+
+def test_the_decision_does_not_depend_on_the_time_that_tools_take(monkeypatch):
+    def table(seed):
+        monkeypatch.setattr(ToyEnv, "jitter", None if seed is None else random.Random(seed))
+        return play(monkeypatch, late=("task01",), concurrency=4)
+
+    expected = table(None)
+    assert all(table(seed).equals(expected) for seed in range(3))
+
+
+def test_a_replay_skips_what_cannot_be_repeated(monkeypatch):
+    from toy_world import ToyChat
+
+    rollouts = play(monkeypatch, late=("task02",))
+    monkeypatch.setattr(DownEnv, "down", "none")
+    found = replay_with(ToyChat(), DownEnv, rollouts, requests(3, 2), parameters())
+    assert found.differences == []
+    assert (found.skipped, found.compared, found.matching) == (6, 2, 2)

@@ -1,0 +1,167 @@
+"""The fault-injection matrix of tools: what is recorded for each kind of failure, each way of
+running a tool, failing on the first one, two or three tries, in one of two trajectories or in both.
+
+1. Each cell is a collection of its own: two trajectories that call the tool and then answer. In the
+   cells of `one`, the second trajectory's tool is healthy. All cells run side by side, so that the
+   time limits of all are waited for once.
+2. Asserted in each cell: status, attempts, observation, end and reward of both trajectories.
+3. A tool that ends its process is survived only where that is a process of its own: in a thread or
+   on the event loop it would take the trainer with it, so these cells are not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import faulty_tools
+import pytest
+from toy_world import ANSWER, CALL, STOPS, ToyChat, ToyEnv, parameters, requests, tasks_table
+
+from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.mdp import ActionType, ToolCall
+from agent_r1.rewards import RewardParameters, rewards_table
+from agent_r1.rollout import collect_async
+from agent_r1.tools.processes import PROCESSES
+
+LIMIT_S = 0.5
+"""Per attempt. Long enough that a healthy tool answers in it on a busy machine."""
+
+
+class Final(NamedTuple):
+    """What the third failure, or the only one, is recorded as."""
+
+    status: str
+    content: str
+
+
+TRIED_AGAIN = {
+    "exception": Final("error", "error: fail: ConnectionError: no route, try 3"),
+    "timeout": Final("timeout", "error: fail did not answer within 0.5 s"),
+    "hang": Final("timeout", "error: fail did not answer within 0.5 s"),
+    "not_json": Final(
+        "error",
+        "error: fail: TypeError: returned what is neither text nor JSON: "
+        "Object of type set is not JSON serializable",
+    ),
+    "killed": Final("error", "error: fail: its process was killed by SIGKILL"),
+}
+"""Faults of the tool: the third is final."""
+
+AT_ONCE = {
+    "oversized": Final("oversized", "yyyyyyyy\n[cut: 8 of 100000 characters]"),
+    "unknown_tool": Final(
+        "unknown_tool", "error: there is no tool 'fial'. Did you mean 'fail'? Known: fail."
+    ),
+    "bad_arguments": Final("bad_arguments", "error: fail: 'seven' is no number"),
+}
+"""What another try would not change."""
+
+CELLS = [
+    (kind, mode, tries, scope)
+    for kind in (*TRIED_AGAIN, *AT_ONCE, "environment")
+    for mode in faulty_tools.MODES
+    for tries in (1, 2, 3)
+    for scope in ("one", "all")
+    if mode == "process" or kind != "killed"
+]
+
+FIRST, SECOND = "iter_00001/task00/0", "iter_00001/task01/0"
+
+
+def expected(kind: str, tries: int) -> dict[str, Any]:
+    """What a trajectory records whose tool fails on its first ``tries`` tries."""
+    if kind == "environment":
+        ended = {"end_reason": "infrastructure", "reward": None}
+        return {"results": [], "observation": None} | ended
+    if kind in AT_ONCE:
+        (status, content), attempts = AT_ONCE[kind], 1
+    elif tries == 3:
+        (status, content), attempts = TRIED_AGAIN[kind], 3
+    else:
+        return healthy(attempts=tries + 1)
+    results = [(status, attempts, content)]
+    return {"results": results, "observation": content, "end_reason": "answered", "reward": 1.0}
+
+
+def healthy(attempts: int = 1) -> dict[str, Any]:
+    results = [("ok", attempts, "there")]
+    return {"results": results, "observation": "there", "end_reason": "answered", "reward": 1.0}
+
+
+def environment(cell: tuple[str, str, int, str], folder: Any) -> type[ToyEnv]:
+    """An environment with the tool; its step fills in what to do, where the toy chat only calls."""
+    kind, mode, tries, scope = cell
+    name = "fial" if kind == "unknown_tool" else "fail"
+    options = {"timeout_s": LIMIT_S, "max_result_chars": 8 if kind == "oversized" else 4000}
+
+    class FaultyEnv(ToyEnv):
+        echo = None
+        fail = faulty_tools.MODES[mode]
+
+        def __init__(self, row: Any) -> None:
+            super().__init__(row, options=options | {"unavailable_after": None})
+
+        async def step(self, action: Any) -> Any:
+            if action.type is ActionType.TOOL_CALL:
+                fails = scope == "all" or self.task["task_id"] == "task00"
+                file = folder / "-".join(map(str, (*cell, self.task["task_id"])))
+                arguments = {"kind": kind, "file": str(file), "times": tries if fails else 0}
+                called = ToolCall(name if fails else "fail", arguments)
+                action = replace(action, tool_calls=(called,))
+            return await super().step(action)
+
+    return FaultyEnv
+
+
+async def play(cell: tuple[str, str, int, str], folder: Any) -> dict[str, dict[str, Any]]:
+    wanted = requests(2, 1)
+    script = [[*CALL, STOPS[0]], [*ANSWER, STOPS[0]]]
+    engine = ScriptedEngine({one.trajectory_id: script for one in wanted})
+    make = environment(cell, folder)
+    rollouts, _ = await collect_async(engine, ToyChat(), make, wanted, parameters())
+    terms = RewardParameters.read({"terms": {"environment": {"weight": 1.0}}}, "reward")
+    rewards = rewards_table(rollouts, tasks_table(2), terms)
+    rows = rollouts.assign(reward=rewards["trajectory_reward"].astype(object)).to_dict("records")
+    return {
+        name: recorded([r for r in rows if r["trajectory_id"] == name]) for name in (FIRST, SECOND)
+    }
+
+
+def recorded(steps: list[dict[str, Any]]) -> dict[str, Any]:
+    results = json.loads(steps[0]["tool_results"])
+    reward = steps[0]["reward"]
+    return {
+        "results": [(one["status"], one["attempts"], one["content"]) for one in results],
+        "observation": steps[0]["observation"] or None,
+        "end_reason": steps[-1]["end_reason"],
+        "reward": reward if isinstance(reward, float) else None,
+    }
+
+
+@pytest.fixture(scope="module")
+def matrix(tmp_path_factory) -> dict[tuple, dict[str, dict[str, Any]]]:
+    """Cell → trajectory → what was recorded."""
+    folder = tmp_path_factory.mktemp("tries")
+
+    async def all_cells():
+        return await asyncio.gather(*(play(cell, folder) for cell in CELLS))
+
+    try:
+        return dict(zip(CELLS, asyncio.run(all_cells()), strict=True))
+    finally:
+        faulty_tools.NEVER.set()
+        PROCESSES.close()
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(map(str, cell)))
+def test_p31_what_is_recorded_in_each_cell(matrix, cell):
+    kind, _, tries, scope = cell
+    failing = expected(kind, tries)
+    assert matrix[cell] == {FIRST: failing, SECOND: failing if scope == "all" else healthy()}
+
+
+def test_the_matrix_is_complete():
+    assert len(CELLS) == (9 * 3 - 2) * 3 * 2

@@ -12,6 +12,7 @@ from agent_r1.parameters import ParameterError, nearest
 
 ENVIRONMENTS: dict[str, str] = {
     "multihop_qa": "agent_r1.environments.multihop_qa:MultihopQAEnv",
+    "math": "agent_r1.environments.math:MathEnv",
 }
 """Name → import path; imported when asked for."""
 
@@ -41,8 +42,10 @@ def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
     """The environment's validated options: what a stage checks before it starts any work.
 
     Raises:
-        ParameterError: the environment is unknown, or one of its options is.
+        ParameterError: an environment that is named is unknown, or one of its options is.
     """
+    for name, options in parameters.others.items():
+        environment_class(name).Options.read(options, f"environment.others.{name}")
     environment = environment_class(parameters.name)
     return environment.Options.read(parameters.options, "environment.options")
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
-from types import ModuleType, SimpleNamespace
 
-import pytest
+import fake_sandbox
 
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
@@ -46,38 +44,32 @@ def test_a_mistake_in_an_expression_is_told_and_not_tried_again():
     assert not step.terminated
 
 
-def test_python_is_there_only_if_it_is_asked_for(monkeypatch):
+def test_python_is_there_only_if_it_is_asked_for():
     assert [spec.name for spec in begin()[0].tools] == ["calculate"]
     assert act(begin()[0], "python", program="1").tool_results[0].status is ToolStatus.UNKNOWN_TOOL
     env, _ = begin(python=True)
     assert [spec.name for spec in env.tools] == ["calculate", "python"]
 
 
-@pytest.fixture
-def sandbox(monkeypatch):
-    """Stands for the sandbox: a program is its own output, and fails if it says so."""
-
-    class Sandbox:
-        def __init__(self, parameters):
-            pass
-
-        def run(self, program):
-            failed = "raise" in program
-            return SimpleNamespace(
-                status="error" if failed else "ok", stdout=program, stderr="Traceback … boom"
-            )
-
-    module = ModuleType("agent_r1.tools.sandbox")
-    module.Sandbox, module.SandboxParameters = Sandbox, SimpleNamespace
-    monkeypatch.setitem(sys.modules, "agent_r1.tools.sandbox", module)
-
-
-def test_a_programs_output_is_what_the_agent_reads(sandbox):
+def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
+    fake_sandbox.install(monkeypatch)
     env, _ = begin(python=True)
     assert act(env, "python", program="27").observation == {"tool_results": ["27"]}
-    step = act(env, "python", program="raise")
+    step = act(env, "python", program="boom")
     assert step.tool_results[0].status is ToolStatus.ERROR
-    assert "boom" in step.observation["tool_results"][0]
+    assert "NameError: boom" in step.observation["tool_results"][0]
+    step = act(env, "python", program="no sandbox")
+    assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
+
+
+def test_a_verifier_scores_the_answer_where_the_task_brings_one(monkeypatch):
+    monkeypatch.setattr(
+        "agent_r1.tasks.reasoning_gym.verify", lambda verifier, said: verifier[said]
+    )
+    task = TASK | {"payload": json.dumps({"verifier": {"27": 1.0, "about 27": 0.5}})}
+    assert say(begin(task)[0], "27").reward == 1.0
+    assert say(begin(task)[0], "about 27").reward == 0.5
+    assert act(begin(task)[0], "calculate", expression="27").reward == 0.0
 
 
 def test_p34_right_and_wrong_answers_look_alike():

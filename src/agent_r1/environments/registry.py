@@ -13,6 +13,7 @@ from agent_r1.parameters import ParameterError, nearest
 ENVIRONMENTS: dict[str, str] = {
     "multihop_qa": "agent_r1.environments.multihop_qa:MultihopQAEnv",
     "math": "agent_r1.environments.math:MathEnv",
+    "code": "agent_r1.environments.code:CodeEnv",
 }
 """Name → import path; imported when asked for."""
 

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from agent_r1 import schemas
-from agent_r1.tasks.word_problems import FAMILIES, PEOPLE, THINGS, make_problems
+from agent_r1.tasks import word_problems
+from agent_r1.tasks.word_problems import FAMILIES, PEOPLE, THINGS, Family, make_problems
 from agent_r1.tools.arithmetic import calculate
 
 SIZES = {"train": 400, "validation": 60, "in_domain": 60, "held_out": 60, "ood": 60}
@@ -73,6 +74,9 @@ def test_the_seed_decides(tasks):
     assert not make_problems(SIZES, seed=2)[0].equals(tasks)
 
 
-def test_more_problems_than_there_are_is_an_error():
-    with pytest.raises(ValueError, match="fewer than 400000 word problems for 'ood'"):
-        make_problems({"ood": 400_000}, seed=1)
+def test_more_problems_than_there_are_is_an_error(monkeypatch):
+    few = Family("gain", ("{a} + {b}",), ("{a} and {b}?",), (4, 4))
+    monkeypatch.setattr(word_problems, "FAMILIES", (few,))
+    assert len(make_problems({"train": 9}, seed=1)[0]) == 9
+    with pytest.raises(ValueError, match="fewer than 10 word problems for 'train'"):
+        make_problems({"train": 10}, seed=1)

@@ -133,13 +133,23 @@ def read_list(path: Path, download: str) -> list[Row]:
     Raises:
         TaskFileError: it is missing, not JSON, or not a list of objects.
     """
-    try:
-        rows = json.loads(_text(path, download))
-    except ValueError as error:
-        raise TaskFileError(f"{path}: not JSON ({error})") from None
+    rows = read_json(path, download)
     if not isinstance(rows, list):
         raise TaskFileError(f"{path}: expected a list of questions, got {type(rows).__name__}")
     return [Row(row, f"{path}: row {number}") for number, row in enumerate(rows)]
+
+
+def read_json(path: Path, download: str) -> Any:
+    """The value of a JSON file.
+
+    Raises:
+        TaskFileError: it is missing, or not JSON.
+    """
+    text = _text(path, download)
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise TaskFileError(f"{path}: not JSON ({error})") from None
 
 
 def read_lines(path: Path, download: str) -> list[Row]:
@@ -154,11 +164,10 @@ def read_lines(path: Path, download: str) -> list[Row]:
         if not line.strip():
             continue
         try:
-            rows.append(Row(json.loads(line), f"{path}: line {number}"))
+            value = json.loads(line)
         except ValueError as error:
-            if isinstance(error, TaskFileError):
-                raise
             raise TaskFileError(f"{path}: line {number}: not JSON ({error})") from None
+        rows.append(Row(value, f"{path}: line {number}"))
     return rows
 
 

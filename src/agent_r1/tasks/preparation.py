@@ -73,10 +73,7 @@ def shares(sizes: SplitSizes, sources: Mapping[str, SourceParameters]) -> dict[s
     """
     wanted: dict[str, dict[str, int]] = {name: {} for name in sources}
     for split, size in sizes.model_dump().items():
-        takers = {
-            name: own.share if split in getattr(own, "files", {split}) else 0.0
-            for name, own in sources.items()
-        }
+        takers = {name: own.share if own.gives(split) else 0.0 for name, own in sources.items()}
         total, given, passed = sum(takers.values()), 0, 0.0
         for name, share in takers.items():
             passed += share

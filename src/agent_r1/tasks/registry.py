@@ -13,7 +13,17 @@ from agent_r1.tasks.source import Source
 
 SOURCES: dict[str, str] = {
     "knowledge_base": "agent_r1.tasks.multihop:SOURCE",
+    "hotpotqa": "agent_r1.tasks.hotpotqa:SOURCE",
+    "2wikimultihopqa": "agent_r1.tasks.two_wiki:SOURCE",
+    "musique": "agent_r1.tasks.musique:SOURCE",
+    "fanoutqa": "agent_r1.tasks.fanoutqa:SOURCE",
+    "wikipedia": "agent_r1.tasks.wikipedia:SOURCE",
     "word_problems": "agent_r1.tasks.word_problems:SOURCE",
+    "gsm8k": "agent_r1.tasks.gsm8k:SOURCE",
+    "reasoning_gym": "agent_r1.tasks.reasoning_gym:SOURCE",
+    "functions": "agent_r1.tasks.functions:SOURCE",
+    "humaneval": "agent_r1.tasks.humaneval:SOURCE",
+    "mbpp": "agent_r1.tasks.mbpp:SOURCE",
 }
 """Name → import path; imported when asked for. Of the sources that are made for an environment, the
 first one is its default."""

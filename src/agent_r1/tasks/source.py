@@ -37,6 +37,10 @@ class SourceParameters(Parameters):
     environment: str | None = None
     """The environment that plays its tasks; null is the one it was made for."""
 
+    def gives(self, split: str) -> bool:
+        """Whether it can have tasks of a split."""
+        return split in schemas.SPLITS
+
 
 @dataclass(frozen=True, slots=True)
 class SourceInputs:
@@ -71,7 +75,8 @@ class FileSourceParameters(SourceParameters):
 
     files: dict[str, str] = Field(default_factory=dict, validate_default=True)
     """Split → file, relative to ``data/01_raw``. A file that is named for several splits is dealt
-    out among them: first the others take what they want, ``train`` has the rest to take from."""
+    out among them: first the others take what they want, at most half of it if there is ``train``
+    too; that has the rest to take from."""
 
     @field_validator("files")
     @classmethod
@@ -82,6 +87,10 @@ class FileSourceParameters(SourceParameters):
         if not files:
             raise ValueError("name a file for each split, such as files: {train: FILE}")
         return files
+
+    def gives(self, split: str) -> bool:
+        """The splits that have a file."""
+        return split in self.files
 
 
 def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[SourceInputs], Tables]:
@@ -112,9 +121,14 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
 def _deal(tasks: pd.DataFrame, splits: list[str], inputs: SourceInputs) -> pd.DataFrame:
     """Disjoint parts of a file's tasks, one for each split, chosen by the hashes of their ids."""
     order = in_hash_order(tasks["task_id"].tolist(), inputs.tasks.split_seed, "deal")
+    wanted = {split: inputs.size(split) for split in splits}
+    others = sum(size for split, size in wanted.items() if split != "train")
+    room = len(order) // 2 if "train" in wanted else len(order)
+    if others > room:  # a small file: everyone gets less
+        wanted |= {s: n * room // others for s, n in wanted.items() if s != "train"}
     parts, begin = [], 0
-    for split in splits:
-        end = begin + inputs.size(split)
+    for split, size in wanted.items():
+        end = begin + size
         chosen = tasks[tasks["task_id"].isin(order[begin:end])]
         parts.append(chosen.assign(split=split))
         begin = end

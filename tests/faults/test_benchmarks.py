@@ -62,7 +62,7 @@ def test_code(experiments):
     trained(experiments, "code", "environment.name=code", "reward.terms.outcome.metric=environment")
     check(experiments, "code", "code")
     solved = table(experiments, "code", "demonstrations")
-    assert set(solved["env_reward"]) == {0.0, 1.0}
+    assert 1.0 in set(solved["env_reward"])
 
 
 def test_questions_in_a_file(experiments, tmp_path):

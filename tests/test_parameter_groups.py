@@ -131,3 +131,38 @@ def test_the_environments_that_rewards_are_for_exist(model):
     check(model, reward={"environments": {"multihop_qa": {"terms": {"outcome": {}}}}})
     with pytest.raises(ParameterError, match=r"'reward.environments': unknown .*'multihop_qa'"):
         check(model, reward={"environments": {"multihop": {"terms": {}}}})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"environment": {"name": "toy_world:ToyEnv"}}, "no source of tasks is made for the env"),
+        (
+            {"tasks": {"sources": {"word_problems": {"environment": "maths"}}}},
+            "parameter 'tasks.sources.word_problems': unknown environment 'maths'",
+        ),
+        ({"environment": {"others": {"maths": {}}}}, "unknown environment 'maths'"),
+        (
+            {"environment": {"others": {"math": {"pyton": True}}}},
+            "unknown parameter 'environment.others.math.pyton'. Did you mean 'python'",
+        ),
+        ({"tasks": {"sources": {"hotpotqa": {}}}}, "'tasks.sources.hotpotqa.files'"),
+    ],
+)
+def test_tasks_and_who_plays_them_are_checked_before_any_work(model, values, message):
+    with pytest.raises(ParameterError) as caught:
+        check(model, **values)
+    assert message in str(caught.value)
+
+
+def test_a_benchmark_is_chosen_by_two_keys(model):
+    numeric = {"terms": {"outcome": {"metric": "numeric"}}}
+    check(model, environment={"name": "math"}, reward=numeric)
+    passing = {"terms": {"outcome": {"metric": "environment"}}}
+    check(model, environment={"name": "code"}, reward=passing)
+    check(
+        model,
+        environment={"others": {"math": {"python": True}}},
+        tasks={"sources": {"knowledge_base": {}, "word_problems": {"share": 2}}},
+        reward={"environments": {"math": numeric}},
+    )

@@ -68,7 +68,7 @@ def test_every_experiment_has_its_own_paths(config):
     for name, entry in config["catalog"].items():
         path = entry.get("filepath", "")
         assert path.startswith("data/0") or entry["type"].endswith("EngineDataset"), name
-        shared = path.startswith("data/01_raw/") or name == "place_names"
+        shared = path.startswith("data/01_raw") or name == "place_names"
         assert shared or "/default/" in path or not path, name
 
 

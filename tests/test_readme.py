@@ -38,6 +38,13 @@ def test_the_environment_is_the_tested_one():
     assert f"```python\n{example[1]}```" in README
 
 
+def test_the_reward_term_is_the_tested_one():
+    source = (REPOSITORY / "tests/rewards/test_terms.py").read_text(encoding="utf-8")
+    example = re.search(r"EXAMPLE = '''\\\n(.*?)'''", source, re.DOTALL)
+    assert example is not None
+    assert f"```python\n{example[1]}```" in README
+
+
 def parse(command: str) -> click.Context:
     """The command's options; an error if it has none like these."""
     _, name, *arguments = shlex.split(command)

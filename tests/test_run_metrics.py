@@ -75,6 +75,14 @@ def test_an_evaluation_is_reported_by_split_not_by_family():
     assert len(got) == 5
 
 
+def test_what_an_evaluation_has_no_value_for_is_no_metric():
+    numbers = dict.fromkeys(schemas.EVALUATION.names, 0.0) | {"n": 5}
+    row = numbers | {"split": "held_out", "family": None, "greedy_exact_match": None}
+    got = values("base.evaluation", schemas.from_rows([row], "evaluation"))
+    assert ("held_out/greedy_exact_match", 0) not in got
+    assert len(got) == 4
+
+
 @pytest.mark.parametrize("dataset", ["tasks", "iter_00001.policy", "iter_00001.advantages"])
 def test_other_datasets_have_no_metrics(dataset):
     assert points(dataset, schemas.empty("tasks")) == []

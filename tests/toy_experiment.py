@@ -54,13 +54,17 @@ class ToyUpdate(ToyAnything):
     """``build_preferences`` reads it by itself."""
 
 
+class ToyEnvironment(ToyAnything):
+    name: str = "toy"
+
+
 def toy_groups() -> dict[str, str]:
     """What stands for `agent_r1.parameter_groups.GROUPS`."""
     kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow", "retention")}
     toys = {"evaluation": "ToyEvaluation", "rollout": "ToyRollout", "model": "ToyModel"}
-    toys["update"] = "ToyUpdate"
-    rest = ("tasks", "environment", "chat", "demonstrations", "sft", "reward", "logprobs")
-    toys |= dict.fromkeys((*rest, "advantage"), "ToyAnything")
+    toys |= {"update": "ToyUpdate", "environment": "ToyEnvironment"}
+    rest = ("tasks", "chat", "demonstrations", "sft", "reward", "logprobs", "advantage")
+    toys |= dict.fromkeys(rest, "ToyAnything")
     return kept | {name: f"{__name__}:{model}" for name, model in toys.items()}
 
 
@@ -102,8 +106,9 @@ def _rollouts(trajectory: str, key: str, split: str = "train") -> pd.DataFrame:
     return schemas.from_rows([row | {"task_id": split, "completion_tokens": 3}], "rollouts")
 
 
-def prepare_tasks(countries, cities, elements, parameters):
+def prepare_tasks(countries, cities, elements, parameters, environment, files):
     _called("prepare_tasks")
+    files.find("benchmark.json")  # some tests put one there
     task = {"task_id": "t", "environment": "e", "split": "train", "family": "f", "prompt": "p"}
     tasks = schemas.from_rows([task | {"answers": [], "payload": "{}"}], "tasks")
     document = {"document_id": "d", "title": _text(len(countries)), "text": "x"}
@@ -233,8 +238,9 @@ def make_project(folder: Path) -> Path:
         f"engine:\n  type: agent_r1.datasets.EngineDataset\n  engine: {__name__}.ToyEngine\n"
     )
     toys = sorted(set(toy_groups()) - {"mlflow", "stop", "retention"})
-    groups = "".join(f"{name}: {{}}\n" for name in toys if name != "update")
-    groups += "update: {objective: ppo_clip}\n"  # what a node reads by itself must stand there
+    # What a node reads by itself must stand there.
+    read = {"update": "objective: ppo_clip", "environment": "name: toy"}
+    groups = "".join(f"{name}: {{{read.get(name, '')}}}\n" for name in toys)
     (folder / "conf/base/parameters.yml").write_text(
         "experiment: ${globals:experiment}\nseed: 0\niterations: 3\n"
         "mlflow: {enabled: false}\nstop: {exact_match: null}\n" + groups

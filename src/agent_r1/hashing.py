@@ -25,6 +25,11 @@ def file_sha256(path: str | Path) -> str:
     return digest.hexdigest()
 
 
+def text_sha256(text: str) -> str:
+    """Hex sha256 of a text, encoded in UTF-8."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 def folder_sha256(path: str | Path) -> str:
     """Hex sha256 of a checkpoint folder: equal for equal names and contents.
 

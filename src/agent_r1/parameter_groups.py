@@ -150,7 +150,7 @@ def _read(
 def check_references(
     parameters: Resolved, project: Path, inputs: Collection[str] = ("params:model",)
 ) -> None:
-    """Check what the parameters name (environments with their options, the base model), and that
+    """Check what the parameters name (environments, sources of tasks, the base model), and that
     the groups go together.
 
     The estimator, the objective, the reward terms and the like are checked by their groups.
@@ -168,10 +168,19 @@ def check_references(
     from agent_r1.environments import EnvironmentParameters, check_environment
     from agent_r1.environments.registry import environment_class
     from agent_r1.parameter_conflicts import conflicts
+    from agent_r1.tasks.parameters import TasksParameters
+    from agent_r1.tasks.preparation import chosen_sources
+    from agent_r1.tasks.registry import find_source
     from agent_r1.training.policy import ModelFolderError, check_model_folder
 
     groups = parameters.groups
     check_environment(EnvironmentParameters(**groups["environment"]))
+    sources = chosen_sources(TasksParameters(**groups["tasks"]), groups["environment"]["name"])
+    for name, source in sources.items():
+        try:
+            environment_class(source.environment or find_source(name).environment)
+        except ParameterError as error:
+            raise ParameterError(f"parameter 'tasks.sources.{name}': {error}") from None
     for name in groups["reward"]["environments"]:
         try:
             environment_class(name)

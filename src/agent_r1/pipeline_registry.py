@@ -1,7 +1,7 @@
 """Which pipelines there are, by name.
 
 ==================  ================================================================
-``prepare_tasks``   knowledge base → ``tasks``, ``documents``
+``prepare_tasks``   knowledge base, task files → ``tasks``, ``documents``
 ``base``            ``model.path`` → ``base.policy``, and its evaluation
 ``demonstrations``  tasks → ``demonstrations``
 ``iter_00000``      SFT → the policy that RL starts from, and its evaluation

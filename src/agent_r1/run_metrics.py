@@ -86,7 +86,8 @@ def _evaluation(evaluation: pd.DataFrame) -> Iterator[Point]:
     whole = evaluation[evaluation["family"].isna()]
     for _, row in whole.iterrows():
         for column in EVALUATED:
-            yield Point(f"{row['split']}/{column}", float(row[column]), 0)
+            if not pd.isna(row[column]):  # no greedy attempt, or nothing was scored
+                yield Point(f"{row['split']}/{column}", float(row[column]), 0)
 
 
 _READERS = {

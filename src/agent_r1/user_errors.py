@@ -20,10 +20,10 @@ class UserErrors:
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         from kedro.config import MissingConfigException
 
+        from agent_r1.extras import MissingExtraError
         from agent_r1.lineage import LineageError
         from agent_r1.lineage.lock import LockedError
         from agent_r1.parameters import ParameterError
-        from agent_r1.pipelines.extras import MissingExtraError
 
         known = (
             LineageError, LockedError, MissingConfigException, MissingExtraError, ParameterError,

@@ -167,7 +167,7 @@ def test_without_training_tasks_there_is_nothing_to_demonstrate():
 
 
 def test_a_task_without_a_chain_is_named(encyclopedia):
-    with pytest.raises(DemonstrationError, match="task 'x' has no gold chain"):
+    with pytest.raises(DemonstrationError, match="task 'x' has neither a script nor a gold chain"):
         script(task([], ["yes"], "x"), encyclopedia, 0, 0.0)
 
 

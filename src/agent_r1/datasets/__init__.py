@@ -1,4 +1,4 @@
-"""The catalog's datasets: tables, checkpoints, JSON, the engine, and an experiment's history.
+"""The catalog's datasets: tables, checkpoints, JSON, task files, the engine, and a history.
 
 All of them commit atomically: a save that fails leaves nothing that could be loaded.
 """
@@ -9,6 +9,7 @@ from agent_r1.datasets.engine import EngineDataset
 from agent_r1.datasets.history import History, HistoryDataset
 from agent_r1.datasets.report_files import FigureDataset, TextDataset
 from agent_r1.datasets.strict_json import StrictJSONDataset
+from agent_r1.datasets.task_files import TaskFilesDataset
 
 __all__ = [
     "ArrowParquetDataset",
@@ -18,5 +19,6 @@ __all__ = [
     "History",
     "HistoryDataset",
     "StrictJSONDataset",
+    "TaskFilesDataset",
     "TextDataset",
 ]

@@ -30,6 +30,9 @@ class EnvironmentParameters(Parameters):
     """A name in `ENVIRONMENTS`, or the import path of a class: ``my_package.games:ChessEnv``."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Validated by the environment's own ``Options``."""
+    others: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """In a mixture: the options of the other environments, by their names. One that is not named
+    has its defaults."""
 
 
 class EnvironmentOptions(ToolParameters):

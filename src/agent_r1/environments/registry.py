@@ -14,6 +14,8 @@ ENVIRONMENTS: dict[str, str] = {
     "gymnasium": "agent_r1.environments.gymnasium:GymnasiumEnv",
     "multihop_qa": "agent_r1.environments.multihop_qa:MultihopQAEnv",
     "textworld": "agent_r1.environments.textworld:TextWorldEnv",
+    "math": "agent_r1.environments.math:MathEnv",
+    "code": "agent_r1.environments.code:CodeEnv",
 }
 """Name → import path; imported when asked for."""
 
@@ -43,8 +45,10 @@ def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
     """The environment's validated options: what a stage checks before it starts any work.
 
     Raises:
-        ParameterError: the environment is unknown, or one of its options is.
+        ParameterError: an environment that is named is unknown, or one of its options is.
     """
+    for name, options in parameters.others.items():
+        environment_class(name).Options.read(options, f"environment.others.{name}")
     environment = environment_class(parameters.name)
     return environment.Options.read(parameters.options, "environment.options")
 

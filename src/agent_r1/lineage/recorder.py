@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,15 @@ class Composite(Protocol):
 
     def members(self) -> list[Committed]:
         """What the last load read."""
+        ...
+
+
+@runtime_checkable
+class ReadByNode(Protocol):
+    """A dataset of raw files, of which the node decides which ones it reads."""
+
+    def files_used(self) -> list[Path]:
+        """What was read since the last load."""
         ...
 
 
@@ -135,7 +144,7 @@ class Recorder:
             experiment=self._experiment,
             node=run.node.name,
             version=self._version,
-            inputs=run.inputs,
+            inputs=(*run.inputs, *self._used(run.node)),
             outputs=tuple(run.outputs),
             parameters=run.parameters,
             seed=self._seed,
@@ -180,6 +189,13 @@ class Recorder:
         return InputRecord(
             record.dataset, record.version, record.sha256, record.path, manifest, sha256
         )
+
+    def _used(self, node: Node) -> Iterator[InputRecord]:
+        """The raw files that the node chose to read; known only when it has run."""
+        for name in node.inputs:
+            dataset = None if name.startswith(("params:", "parameters")) else self._catalog[name]
+            for path in dataset.files_used() if isinstance(dataset, ReadByNode) else ():
+                yield InputRecord(name, None, content_sha256(path), self._relative(path))
 
     def _raw(self, name: str, dataset: AbstractDataset) -> list[InputRecord]:
         path = _location(dataset, None)

@@ -6,6 +6,7 @@ articles, single spaces. Each metric has its own name: an exact match is never a
 
 from __future__ import annotations
 
+import math
 import re
 import string
 from collections import Counter
@@ -13,6 +14,10 @@ from collections.abc import Callable, Sequence
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_NUMBER = re.compile(
+    r"(?<![\w.])([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+))?"
+)
+"""A decimal number, and the divisor of a fraction. Digits in a word (``x2``) are no number."""
 _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
@@ -59,8 +64,37 @@ def substring(prediction: str, answers: Sequence[str]) -> float:
     return float(any(answer and f" {answer} " in predicted for answer in wanted))
 
 
+def numeric(prediction: str, answers: Sequence[str], tolerance: float = 1e-6) -> float:
+    """1 if the prediction's one number equals the number of an answer, else 0.
+
+    Thousands separators, units and words around it do not matter (``$1,200.00 in all`` is 1200),
+    and a fraction is a number. A prediction with two different numbers has not decided: 0.
+
+    Args:
+        tolerance: largest difference, relative to the accepted number.
+    """
+    said = _number(prediction)
+    accepted = [number for answer in answers if (number := _number(answer)) is not None]
+    return float(
+        said is not None
+        and any(math.isclose(said, each, rel_tol=tolerance, abs_tol=1e-12) for each in accepted)
+    )
+
+
+def _number(text: str) -> float | None:
+    """The one number in a text; None where there is none, or several that differ."""
+    found = set()
+    for whole, divisor in _NUMBER.findall(text):
+        number, below = float(whole.replace(",", "")), float(divisor or 1)
+        if not below or not math.isfinite(number):
+            return None
+        found.add(number / below)
+    return found.pop() if len(found) == 1 else None
+
+
 METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {
     "exact_match": exact_match,
     "f1": f1,
     "substring": substring,
+    "numeric": numeric,
 }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from agent_r1.parameters import Parameters
 from agent_r1.trajectories import Trajectories
@@ -19,6 +19,9 @@ class TermParameters(Parameters):
 
     weight: float = 1.0
     """The term's value is multiplied by it."""
+    cap: float | None = Field(None, gt=0)
+    """Bound of what the term adds to or takes from one trajectory in all, after the weight; null:
+    none. What is paid per call or per step can otherwise be earned without end."""
 
     @field_validator("*")
     @classmethod
@@ -43,6 +46,10 @@ class Steps:
     """Accepted answers of the row's task."""
     action_tokens: np.ndarray
     """int64[rows]: sampled tokens of the row's action."""
+    prompt_tokens: np.ndarray
+    """int64[rows]: tokens that the policy saw before it acted."""
+    prompts: Sequence[str]
+    """What the row's task asks."""
 
     def answering_rows(self) -> np.ndarray:
         """int64: the row of the last answer of each trajectory that has one, once per trajectory.

@@ -2,7 +2,9 @@
 
 1. Each row has the terms of its environment (``reward.environments``), else ``reward.terms``: in a
    mixture every environment may be rewarded in its own way.
-2. A trajectory is scored as a whole or not at all. It is not scored (null, which is not 0) if its
+2. A term's value is multiplied by its weight. Where it has a cap, the running sum over the
+   trajectory is kept within it, and a step gets what that sum moved by.
+3. A trajectory is scored as a whole or not at all. It is not scored (null, which is not 0) if its
    infrastructure failed, or if one of its terms could not score one of its steps.
 """
 
@@ -99,8 +101,11 @@ def rewards_table(
     components = np.full(len(rollouts), "{}", object)
     for terms, rows in _rows_by_terms(rollouts, parameters):
         # Of all steps, though only some are taken: a term that refuses a row names it by its place.
-        plain = {name: TERMS[name].value(steps, chosen)[rows] for name, chosen in terms.items()}
-        values = {name: terms[name].weight * plain[name] for name in plain}
+        plain = {name: term(name).value(steps, chosen)[rows] for name, chosen in terms.items()}
+        values = {
+            name: _capped(terms[name].weight * plain[name], rows, terms[name].cap, trajectories)
+            for name in plain
+        }
         reward[rows] = sum(values.values(), start=np.zeros(len(rows)))
         components[rows] = _components(values, len(rows))
         outcome[rows] = plain.get("outcome", np.nan)
@@ -138,8 +143,24 @@ def _rows_by_terms(
         yield parameters.terms, np.flatnonzero(others)
 
 
+def _capped(
+    values: np.ndarray, rows: np.ndarray, cap: float | None, trajectories: Trajectories
+) -> np.ndarray:
+    """``values`` (of ``rows``), so that no trajectory's sum leaves [-cap, cap]."""
+    if cap is None:
+        return values
+    every = np.zeros(len(trajectories.order))
+    every[rows] = values
+    capped = np.zeros_like(every)
+    for begin, end in zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True):
+        own = trajectories.order[begin:end]
+        capped[own] = np.diff(np.clip(np.cumsum(every[own]), -cap, cap), prepend=0.0)
+    return capped[rows]
+
+
 def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectories) -> Steps:
     answers = dict(zip(tasks["task_id"].tolist(), tasks["answers"].tolist(), strict=True))
+    prompts = dict(zip(tasks["task_id"].tolist(), tasks["prompt"].tolist(), strict=True))
     wanted = rollouts["task_id"].tolist()
     for row, task in enumerate(wanted):
         if task not in answers:
@@ -158,6 +179,8 @@ def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectori
         env_reward=env_reward,
         answers=[answers[task] for task in wanted],
         action_tokens=ragged(rollouts["action_token_ids"]).lengths,
+        prompt_tokens=rollouts["prompt_tokens"].to_numpy(dtype=np.int64),
+        prompts=[prompts[task] for task in wanted],
     )
 
 

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
-from agent_r1.rewards.answers import METRICS, extract_answer
+from agent_r1.rewards.answers import METRICS, extract_answer, numeric
 from agent_r1.rewards.base import Steps, TermParameters
 
 
 class OutcomeParameters(TermParameters):
     """``reward.terms.outcome`` in ``conf/``."""
 
-    metric: Literal["exact_match", "f1", "substring"] = "exact_match"
-    """How the answer is compared, see `agent_r1.rewards.answers`."""
+    metric: Literal["exact_match", "f1", "substring", "numeric", "environment"] = "exact_match"
+    """How the answer is compared, see `agent_r1.rewards.answers`; ``environment`` takes the reward
+    that the environment gave to the last step instead: hidden tests, a verifier, a game won."""
+    tolerance: float = Field(1e-6, ge=0)
+    """Of ``numeric``: the largest difference, relative to the accepted number."""
 
 
 def outcome(steps: Steps, parameters: OutcomeParameters) -> np.ndarray:
-    """The metric in [0, 1] on the answering step, 0 elsewhere: once per trajectory."""
-    metric = METRICS[parameters.metric]
+    """The metric on the answering step, 0 elsewhere: once per trajectory. In [0, 1], or what the
+    environment says, on the last step; NaN where that did not score."""
     values = np.zeros(len(steps.action_type))
+    if parameters.metric == "environment":
+        last = steps.trajectories.last_rows
+        values[last] = steps.env_reward[last]
+        return values
+    metric = METRICS[parameters.metric]
+    if parameters.metric == "numeric":
+        metric = functools.partial(numeric, tolerance=parameters.tolerance)
     for row in steps.answering_rows():
         values[row] = metric(extract_answer(steps.action_text[row]), steps.answers[row])
     return values

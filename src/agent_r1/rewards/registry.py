@@ -1,30 +1,53 @@
-"""Reward terms by the name that stands in ``conf/``: a new one is a file here and a line below."""
+"""Reward terms by the name that stands in ``conf/``: a new one is a file here and a line below.
+
+One of another package is named by its import path: ``my_package.politeness:TERM``.
+"""
 
 from __future__ import annotations
 
+import pkgutil
+
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.rewards.base import Term
+from agent_r1.rewards.cost import CostParameters, cost
 from agent_r1.rewards.environment import EnvironmentRewardParameters, environment
+from agent_r1.rewards.evidence import EvidenceParameters, evidence
 from agent_r1.rewards.format import FormatParameters, well_formed
+from agent_r1.rewards.judge import JudgeParameters, judge
+from agent_r1.rewards.length import LengthParameters, length
 from agent_r1.rewards.outcome import OutcomeParameters, outcome
 from agent_r1.rewards.overlong import OverlongParameters, overlong
+from agent_r1.rewards.repetition import RepetitionParameters, repetition
 from agent_r1.rewards.tool_calls import ToolCallParameters, tool_calls
 
 TERMS: dict[str, Term] = {
     "outcome": Term(OutcomeParameters, outcome),
     "format": Term(FormatParameters, well_formed),
     "tool_calls": Term(ToolCallParameters, tool_calls),
+    "length": Term(LengthParameters, length),
     "overlong": Term(OverlongParameters, overlong),
+    "cost": Term(CostParameters, cost),
+    "repetition": Term(RepetitionParameters, repetition),
+    "evidence": Term(EvidenceParameters, evidence),
+    "judge": Term(JudgeParameters, judge),
     "environment": Term(EnvironmentRewardParameters, environment),
 }
 
 
 def term(name: str) -> Term:
-    """The term of this name.
+    """The term that a name or an import path (``package.module:NAME``) stands for.
 
     Raises:
         ParameterError: there is none; the nearest known one is named.
     """
-    if name not in TERMS:
+    if name in TERMS:
+        return TERMS[name]
+    if ":" not in name:
         raise ParameterError(f"unknown reward term '{name}'.{nearest(name, TERMS)}")
-    return TERMS[name]
+    try:
+        found = pkgutil.resolve_name(name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ParameterError(f"reward term '{name}' cannot be imported: {error}") from error
+    if not isinstance(found, Term):
+        raise ParameterError(f"reward term '{name}' is not a Term: {found!r}")
+    return found

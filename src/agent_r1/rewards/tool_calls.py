@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
 from agent_r1.rewards.base import Steps, TermParameters
-from agent_r1.schemas import SchemaError
+from agent_r1.rewards.tool_results import results_by_row
 
 
 class ToolCallParameters(TermParameters):
@@ -26,15 +24,8 @@ def tool_calls(steps: Steps, parameters: ToolCallParameters) -> np.ndarray:
         SchemaError: a row's ``tool_results`` is not a JSON list of objects with a status.
     """
     values = np.zeros(len(steps.tool_results))
-    for row, text in enumerate(steps.tool_results):
-        if text == "[]":
-            continue
-        try:
-            statuses = [result["status"] for result in json.loads(text)]
-        except (ValueError, TypeError, KeyError) as error:
-            raise SchemaError(
-                f"table 'rollouts', row {row}: tool_results is not a JSON list of results: {error}"
-            ) from None
+    for row, results in results_by_row(steps, "status"):
+        statuses = [result["status"] for result in results]
         valid = sum(status == "ok" for status in statuses)
         failed = sum(status not in ("ok", "unavailable") for status in statuses)
         values[row] = valid * parameters.valid_call + failed * parameters.failed_call

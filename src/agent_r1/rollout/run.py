@@ -40,8 +40,8 @@ def environment_factory(
 ) -> MakeEnvironment:
     """Makes the environment that each task names, over a corpus that all of them share.
 
-    ``parameters.options`` are for the environment ``parameters.name``; the tasks of others get the
-    defaults of those.
+    ``parameters.options`` are for the environment ``parameters.name``; the tasks of others get what
+    ``parameters.others`` says, or the defaults of those.
 
     Raises:
         ParameterError: the environment or one of its options is unknown, or an MCP server among
@@ -54,8 +54,9 @@ def environment_factory(
     resources = Resources(documents)
 
     def make(task: Mapping[str, Any]) -> BaseEnv:
-        own = options if task["environment"] == parameters.name else None
-        return make_environment(task["environment"], task, resources, own)
+        name = task["environment"]
+        own = options if name == parameters.name else parameters.others.get(name)
+        return make_environment(name, task, resources, own)
 
     return make
 

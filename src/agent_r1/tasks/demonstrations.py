@@ -1,9 +1,11 @@
-"""What a scripted agent does with a task that has a gold chain: right, or wrong in one way.
+"""What a scripted agent does with a task: right, or wrong in one way.
 
-The right way looks up the first entity, reads the fact that leads on, looks that up, and so on, and
-answers with the last fact. Before it acts on a page it says what it read there ("capital: Lima"):
-naming the fact that is asked for, finding it and acting on it are easier one by one, and whoever
-audits a trajectory sees where it went wrong. A wrong episode makes exactly one mistake:
+A task whose payload has a script (`agent_r1.tasks.script`) is played by it. One with a gold chain
+is looked up: the right way looks up the first entity, reads the fact that leads on, looks that up,
+and so on, and answers with the last fact. Before it acts on a page it says what it read there
+("capital: Lima"): naming the fact that is asked for, finding it and acting on it are easier one by
+one, and whoever audits a trajectory sees where it went wrong. A wrong episode makes exactly one
+mistake; along a chain:
 
 * **early**: it answers a hop too early, with a fact that only leads on;
 * **attribute**: it answers with another line of the right page;
@@ -20,13 +22,14 @@ import json
 import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import pandas as pd
 from pydantic import Field, field_validator
 
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import Parameters
+from agent_r1.tasks.script import ScriptFormatError, Turn, choose_script
 from agent_r1.tasks.splits import in_hash_order
 
 MISTAKES = ("early", "attribute", "entity")
@@ -66,14 +69,6 @@ class Hop:
     title: str
     label: str
     value: str
-
-
-class Turn(NamedTuple):
-    """What the scripted agent says and does at once."""
-
-    thought: str
-    """Words before the action."""
-    action: Action
 
 
 class DemonstrationError(ValueError):
@@ -148,9 +143,10 @@ def choose_tasks(tasks: pd.DataFrame, count: int, seed: int) -> list[tuple[dict[
 
 
 def training_entities(tasks: pd.DataFrame) -> set[str]:
-    """Every entity that a chain of a training task passes."""
+    """Every entity that a chain of a training task passes; tasks without one have none."""
     train = tasks[tasks["split"] == "train"]
-    return {hop.title for task in train.to_dict("records") for hop in gold_chain(task)}
+    payloads = map(json.loads, train["payload"].tolist())
+    return {step["title"] for payload in payloads for step in payload.get("chain") or ()}
 
 
 def gold_chain(task: Mapping[str, Any]) -> list[Hop]:
@@ -162,8 +158,9 @@ def gold_chain(task: Mapping[str, Any]) -> list[Hop]:
     chain = json.loads(task["payload"]).get("chain")
     if not chain:
         raise DemonstrationError(
-            f"task '{task['task_id']}' has no gold chain in its payload, so no scripted agent can "
-            "solve it; start RL without a warm start: demonstrations.count 0, sft.enabled false"
+            f"task '{task['task_id']}' has neither a script nor a gold chain in its payload, so no "
+            "scripted agent can solve it; start RL without a warm start: demonstrations.count 0, "
+            "sft.enabled false"
         )
     return [Hop(step["title"], step["label"], step["value"]) for step in chain]
 
@@ -174,15 +171,24 @@ def write_script(
     parameters: DemonstrationParameters,
     seed: int,
 ) -> list[Turn]:
-    """The turns of one episode: look-ups, then an answer.
+    """The turns of one episode: its script, or look-ups and an answer.
 
     Args:
         task: a row of the tasks table.
         encyclopedia: the corpus.
         parameters: the group ``demonstrations``.
         seed: of this episode; decides whether and how it errs.
+
+    Raises:
+        DemonstrationError: the task has neither a script nor a chain, or a malformed one.
     """
     draw = random.Random(seed)
+    payload = json.loads(task["payload"])
+    if "script" in payload:
+        try:
+            return choose_script(payload, parameters.error_rate, draw)
+        except ScriptFormatError as error:
+            raise DemonstrationError(f"the script of task '{task['task_id']}': {error}") from None
     hops = gold_chain(task)
     if draw.random() < parameters.error_rate:
         hops = _err(hops, set(task["answers"]), encyclopedia, draw)

@@ -13,6 +13,7 @@ from agent_r1.tasks.knowledge_base import read_records
 from agent_r1.tasks.pages import Page, build_pages
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.questions import FAMILIES, Question, questions
+from agent_r1.tasks.source import Source, SourceInputs
 from agent_r1.tasks.splits import choose, partition_countries, split_of
 
 _LEVELS = {1: "easy", 2: "medium", 3: "hard"}
@@ -23,12 +24,14 @@ def build_tasks(
     cities: pd.DataFrame,
     elements: pd.DataFrame,
     parameters: TasksParameters | Mapping[str, Any],
+    environment: str = "multihop_qa",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Questions with gold chains, and the corpus that answers them.
 
     Args:
         countries, cities, elements: the tables of the knowledge base.
         parameters: the group ``tasks``.
+        environment: plays them.
 
     Returns:
         The tables `tasks` (sorted by split, families interleaved) and `documents` (every page,
@@ -45,7 +48,7 @@ def build_tasks(
         parameters.max_list_items,
     )
     rows = [
-        _task_row(question, split, parameters.environment)
+        _task_row(question, split, environment)
         for split, members in _split_questions(pages, parameters).items()
         for question in members
     ]
@@ -111,3 +114,10 @@ def _task_row(question: Question, split: str, environment: str) -> dict[str, Any
         "hops": hops,
         "payload": json.dumps(payload, ensure_ascii=False),
     }
+
+
+def _load(inputs: SourceInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
+    return build_tasks(*inputs.knowledge_base, inputs.tasks, inputs.environment)
+
+
+SOURCE = Source("multihop_qa", _load)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from collections.abc import Mapping
+from typing import Any
 
-from agent_r1.parameters import Parameters
+from pydantic import Field, SerializeAsAny, field_validator
+
+from agent_r1.parameters import ParameterError, Parameters
+from agent_r1.tasks.registry import find_source
+from agent_r1.tasks.source import SourceParameters
 
 
 class SplitSizes(Parameters):
@@ -20,8 +25,9 @@ class SplitSizes(Parameters):
 class TasksParameters(Parameters):
     """The group ``tasks`` of ``conf/``."""
 
-    environment: str = "multihop_qa"
-    """Name in the environment registry."""
+    sources: dict[str, SerializeAsAny[SourceParameters]] = Field(default_factory=dict)
+    """Parameters of each source by its name; several are a mixture. Empty: the source that is made
+    for the environment (`agent_r1.tasks.registry`). A source that is null is off."""
     split_seed: int = 1
     """Decides the splits and the phrasing; not the experiment's seed, so that runs with different
     seeds are compared on the same questions."""
@@ -38,3 +44,14 @@ class TasksParameters(Parameters):
     """Values that a line of a page shows."""
     max_answer_chars: int = Field(default=40, ge=1)
     """Facts with a longer value are not asked for: they cost tokens and teach nothing new."""
+
+    @field_validator("sources", mode="before")
+    @classmethod
+    def _read_sources(cls, sources: Any) -> Any:
+        if not isinstance(sources, Mapping):
+            raise ParameterError("tasks.sources must map names of sources to their parameters")
+        return {
+            name: find_source(name).parameters.read(values, f"tasks.sources.{name}")
+            for name, values in sources.items()
+            if values is not None
+        }

@@ -2,8 +2,10 @@ import json
 
 import pandas as pd
 import pytest
+from step_tables import rollouts, step, tasks
 
-from agent_r1.pipelines.evaluation.metrics import aggregate, tool_outcomes
+from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes, tool_outcomes
+from agent_r1.pipelines.reward.nodes import score_rewards
 
 
 def attempt(task, greedy, exact, f1=None, steps=2, calls=1, errors=0, ret=None, family="a"):
@@ -75,3 +77,19 @@ def test_failed_calls_are_all_that_did_not_end_ok():
     ]
     assert tool_outcomes(results) == (3, 2)
     assert tool_outcomes([]) == (0, 0)
+
+
+def test_p40_where_only_the_environment_can_tell_it_does():
+    """A task without accepted answers is solved or not; an empty answer list matches nothing."""
+    solved = {"action_type": "answer", "action_text": "x", "terminated": True}
+    rows = rollouts(
+        *(step(f"e/{i}", 0, **solved, env_reward=float(i == 0)) for i in range(2)),
+        step("e/2", 0, **solved, env_reward=None),
+        step("q/0", 0, **solved | {"action_text": "Paris"}, env_reward=0.0),
+    )
+    both = tasks(e=[], q=["Paris"])
+    rewards = score_rewards(rows, both, {"terms": {"outcome": {"metric": "environment"}}})
+    found = outcomes(rows, rewards, both, greedy_from=9)
+    assert found["exact_match"].tolist()[:2] == found["f1"].tolist()[:2] == [1.0, 0.0]
+    assert pd.isna(found["exact_match"][2])
+    assert found["exact_match"][3] == 1.0  # by its accepted answer, as ever

@@ -219,7 +219,9 @@ def test_a_row_of_a_mixture_is_named_by_its_place_in_the_table() -> None:
 def test_parameters_come_back_from_what_is_recorded_of_them() -> None:
     read = RewardParameters.read(MIXTURE, "reward")
     recorded = read.model_dump(mode="json")
-    assert recorded["environments"]["game"] == {"terms": {"environment": {"weight": 2.0}}}
+    assert recorded["environments"]["game"] == {
+        "terms": {"environment": {"weight": 2.0, "cap": None}}
+    }
     assert RewardParameters.read(recorded, "reward") == read
 
 

@@ -27,9 +27,11 @@ def outcomes(
 
     Returns:
         A row per trajectory: ``split``, ``family``, ``task_id``, ``greedy``, ``exact_match`` and
-        ``f1`` of the answer (0 where there is none), ``steps``, ``tool_calls``, ``tool_errors``,
-        ``trajectory_return``. What the infrastructure ended is null in ``exact_match`` and
-        ``f1``, and what is not scored in ``trajectory_return``: unknown is not zero.
+        ``f1`` of the answer (0 where there is none; where a task has no accepted answers, because
+        only its environment can tell, both say whether it was solved), ``steps``,
+        ``tool_calls``, ``tool_errors``, ``trajectory_return``. What the infrastructure ended is
+        null in ``exact_match`` and ``f1``, and what is not scored in ``trajectory_return``: unknown
+        is not zero.
     """
     about = {task["task_id"]: task for task in tasks.to_dict("records")}
     trajectories = find_trajectories(rollouts, "rollouts")
@@ -37,14 +39,18 @@ def outcomes(
     steps = {name: rollouts[name].tolist() for name in columns}
     ends = rollouts["end_reason"].to_numpy(dtype=object, na_value=None)
     returns = rewards["trajectory_reward"].tolist()
+    solved = rewards["correct"].tolist()
     rows = []
     for first, end in zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True):
         own = trajectories.order[first:end]
         last = own[-1]
         task = about[steps["task_id"][last]]
-        exact, overlap = _scores(
-            ends[last], steps["action_type"][last], steps["action_text"][last], task["answers"]
-        )
+        if len(task["answers"]):
+            exact, overlap = _scores(
+                ends[last], steps["action_type"][last], steps["action_text"][last], task["answers"]
+            )
+        else:
+            exact = overlap = np.nan if pd.isna(solved[last]) else float(solved[last])
         calls, errors = tool_outcomes(steps["tool_results"][row] for row in own)
         rows.append(
             {

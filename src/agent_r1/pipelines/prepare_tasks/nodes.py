@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pandas as pd
 
-from agent_r1.tasks.multihop import build_tasks
+from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.parameters import TasksParameters
+from agent_r1.tasks.preparation import load_tasks
 
 
 def prepare_tasks(
@@ -13,10 +14,23 @@ def prepare_tasks(
     cities: pd.DataFrame,
     elements: pd.DataFrame,
     parameters: TasksParameters,
+    environment: str = "multihop_qa",
+    files: TaskFiles | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The tables ``tasks`` and ``documents``; see `agent_r1.tasks.multihop.build_tasks`.
+    """The tables ``tasks`` and ``documents``; see `agent_r1.tasks.preparation.load_tasks`.
 
     The experiment's seed is no input: splits have a seed of their own (``tasks.split_seed``), so
     that experiments with different seeds are compared on the same questions.
+
+    Args:
+        countries, cities, elements: the knowledge base; other sources do not read it.
+        parameters: the group ``tasks``.
+        environment: ``environment.name``; it decides what is loaded unless ``tasks.sources`` does.
+        files: what `agent_r1.datasets.TaskFilesDataset` gives.
     """
-    return build_tasks(countries, cities, elements, parameters)
+    return load_tasks(
+        TasksParameters.read(parameters, "tasks"),
+        environment,
+        (countries, cities, elements),
+        files or TaskFiles(),
+    )

@@ -1,4 +1,4 @@
-"""Knowledge base → tasks and documents."""
+"""Knowledge base, or task files → tasks and documents."""
 
 from __future__ import annotations
 
@@ -13,7 +13,14 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 prepare_tasks,
-                inputs=["countries", "cities", "elements", "params:tasks"],
+                inputs=[
+                    "countries",
+                    "cities",
+                    "elements",
+                    "params:tasks",
+                    "params:environment.name",
+                    "task_files",
+                ],
                 outputs=["tasks", "documents"],
                 name="prepare_tasks",
             )

@@ -1,0 +1,48 @@
+"""Programming with hidden tests, as in HumanEval and MBPP; programs run in the sandbox."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from agent_r1.environments.base import BaseEnv, EnvironmentOptions, Observation
+from agent_r1.mdp import Action, ActionType
+from agent_r1.tools import tool
+from agent_r1.tools.program import ProgramError, passes, run_program
+
+
+class CodeEnv(BaseEnv):
+    """A task, a place to try programs out, and a solution that is handed in as the answer: its code
+    block, or all of it. The reward is 1 if it passes the task's tests, which are shown nowhere."""
+
+    class Options(EnvironmentOptions):
+        """Options of the environment ``code``."""
+
+        sandbox: dict[str, Any] = Field(default_factory=dict)
+        """Limits of a program: see `agent_r1.tools.sandbox.SandboxParameters`."""
+
+    def reset(self) -> Observation:
+        """What is to be written."""
+        return {"task": self.task["prompt"]}
+
+    def step(self, action: Action) -> Any:
+        """Judge an answer; run a code block that stands alone; else run the tool calls."""
+        if action.type is ActionType.ANSWER:
+            return {}, float(self._solves(action.code or action.answer or ""))
+        if action.code and not action.tool_calls:
+            try:
+                return {"output": self.run(action.code) or "it printed nothing"}, 0.0
+            except ProgramError as error:
+                return {"error": str(error)}, 0.0
+        return super().step(action)
+
+    def _solves(self, code: str) -> bool:
+        given = self.payload.get("prelude", "")
+        names = {key: self.payload[key] for key in ("tests", "entry_point")}
+        return passes(f"{given}\n{code}", prelude=given, limits=self.options.sandbox, **names)
+
+    @tool(attempts=1)
+    def run(self, program: str) -> str:
+        """Run a Python program and read what it prints."""
+        return run_program(program, self.options.sandbox)

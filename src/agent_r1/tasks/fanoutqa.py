@@ -1,0 +1,102 @@
+"""FanOutQA's official JSON (Zhu et al. 2024, https://github.com/zhudotexe/fanoutqa).
+
+A file is a list of questions: ``{"id", "question", "decomposition": [{"id", "question", "answer",
+"decomposition", "depends_on", "evidence": {"pageid", "revid", "title", "url"} or null}, …],
+"answer", "categories": [text, …]}``. An answer is a text, a number, a truth value, a list of them,
+or a mapping to them. The package ``fanoutqa`` brings the development set along; it has no pages, so
+a corpus must come from another source, such as ``wikipedia``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from agent_r1 import schemas
+from agent_r1.tasks.files import Row, read_list, refuse_twins
+from agent_r1.tasks.paragraphs import supporting_script
+from agent_r1.tasks.source import FileSourceParameters, Source, Tables, from_files
+
+_DOWNLOAD = "it is in the package: pip install -e '.[fanoutqa]'"
+_PACKAGED = "fanoutqa:data/fanout-final-dev.json"
+
+
+class FanOutParameters(FileSourceParameters):
+    """``tasks.sources.fanoutqa`` in ``conf/``."""
+
+    files: dict[str, str] = Field(
+        default_factory=lambda: dict.fromkeys(("train", "validation", "held_out"), _PACKAGED),
+        validate_default=True,
+    )
+    """Split → file; by default the package's 310 questions are dealt out."""
+
+
+def load_fanoutqa(
+    path: str | Path, split: str = "train", environment: str = "multihop_qa"
+) -> Tables:
+    """The table ``tasks`` of one file, and no documents.
+
+    The one accepted answer says everything (``Ada: 1; Ben: 2``), so it is for the metric ``f1``; an
+    exact match would have to guess the wording. The payload keeps the answer as it is.
+
+    Raises:
+        TaskFileError: the file is missing, no JSON, or a row is malformed.
+    """
+    rows = read_list(Path(path), _DOWNLOAD)
+    tasks = [_task(row, split, environment) for row in rows]
+    refuse_twins(((row.value["id"], row) for row in rows), "id")
+    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+
+
+def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
+    row.require(("id", "question", "decomposition", "answer"))
+    accepted = _flat(row.value["answer"])
+    if not accepted:
+        raise row.wrong("answer", "expected an answer, got none")
+    titles, steps = _titles(row)
+    categories = row.texts("categories") if "categories" in row.value else []
+    payload = {"answer": row.value["answer"], "script": supporting_script(titles, accepted)}
+    return {
+        "task_id": f"fanoutqa:{row.text('id')}",
+        "environment": environment,
+        "split": split,
+        "family": categories[0] if categories else "fanoutqa",
+        "prompt": row.text("question").strip(),
+        "answers": [accepted],
+        "hops": steps,
+        "payload": json.dumps(payload, ensure_ascii=False),
+    }
+
+
+def _titles(row: Row) -> tuple[list[str], int]:
+    """The pages of all sub-questions, depth first, and how many sub-questions have one."""
+    titles, steps = [], 0
+    for step in row.rows("decomposition"):
+        if step.value.get("decomposition"):
+            deeper, count = _titles(step)
+            titles, steps = [*titles, *deeper], steps + count
+        elif isinstance(step.value.get("evidence"), dict):
+            titles.append(Row(step.value["evidence"], f"{step.where}, evidence").text("title"))
+            steps += 1
+    return titles, steps
+
+
+def _flat(value: Any) -> str:
+    """An answer of any shape as one text."""
+    if isinstance(value, dict):
+        return "; ".join(f"{key}: {_flat(each)}" for key, each in value.items())
+    if isinstance(value, list):
+        return ", ".join(_flat(each) for each in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value).strip()
+
+
+SOURCE = Source(
+    "multihop_qa",
+    from_files(lambda path, inputs: load_fanoutqa(path, environment=inputs.environment)),
+    FanOutParameters,
+)

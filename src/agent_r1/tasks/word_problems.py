@@ -1,0 +1,214 @@
+"""Word problems of school arithmetic, made from templates: the default source of ``math``.
+
+1. A **family** is a kind of problem: its wordings, and the expression that solves it. Families of
+   one operation are trained on; those of two make the split ``ood``.
+2. People and things are dealt into partitions, so that a held-out or validation problem speaks of
+   nobody and nothing that a training problem does. ``in_domain`` are new problems about the trained
+   ones.
+3. Each problem is drawn from its split and number. One that stands in the table already is drawn
+   again, so no split has a problem of another.
+
+Each task carries a script: compute the expression, answer with the result. Its mistakes are those
+of pupils: the wrong operation, a number that was misread, or an answer without computing.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from dataclasses import dataclass
+from typing import Any
+
+from agent_r1 import schemas
+from agent_r1.seeding import derive_seed
+from agent_r1.tasks.script import answer, call
+from agent_r1.tasks.source import Source, SourceInputs, Tables
+from agent_r1.tasks.splits import in_hash_order
+from agent_r1.tools.arithmetic import calculate
+
+PEOPLE = (
+    "Ada", "Ben", "Carla", "Dina", "Emil", "Fatima", "George", "Hana", "Ivan", "Julia", "Kofi",
+    "Lena", "Mateo", "Nora", "Omar", "Priya", "Quentin", "Rosa", "Samir", "Tara", "Umar", "Vera",
+    "Wen", "Yusuf", "Zoe",
+)  # fmt: skip
+THINGS = (
+    "apples", "bags", "balls", "books", "boxes", "buttons", "cakes", "candles", "cards", "chairs",
+    "coins", "cups", "eggs", "flowers", "keys", "lamps", "letters", "marbles", "nuts", "pens",
+    "plates", "rings", "shells", "stamps", "tickets",
+)  # fmt: skip
+_PARTS = {"train": 0.6, "validation": 0.2, "held_out": 0.2}
+"""Partition → its share of people and things."""
+_LARGEST = 99
+"""Of the numbers in a problem."""
+_DRAWS = 200
+"""Tries for a problem that is not there yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Problems of one kind; ``{a}``, ``{b}`` and ``{c}`` are its numbers."""
+
+    name: str
+    expressions: tuple[str, ...]
+    """Computed one after another; ``{r}`` is the result so far."""
+    texts: tuple[str, ...]
+    largest: tuple[int, ...]
+    """Upper bounds of the numbers."""
+
+    @property
+    def trained(self) -> bool:
+        """False for what only ``ood`` has."""
+        return len(self.expressions) == 1
+
+
+FAMILIES = (
+    Family(
+        "gain",
+        ("{a} + {b}",),
+        (
+            "{who} has {a} {what} and gets {b} more. How many {what} does {who} have?",
+            "{who} finds {a} {what}, then {b} others. How many {what} are there?",
+        ),
+        (_LARGEST, _LARGEST),
+    ),
+    Family(
+        "loss",
+        ("{a} - {b}",),
+        (
+            "{who} has {a} {what} and gives {b} away. How many {what} are left?",
+            "Of {a} {what}, {who} loses {b}. How many {what} does {who} still have?",
+        ),
+        (_LARGEST, _LARGEST),
+    ),
+    Family(
+        "groups",
+        ("{a} * {b}",),
+        (
+            "{who} fills {a} rows with {b} {what} each. How many {what} are there?",
+            "{who} buys {b} {what} on each of {a} days. How many {what} does {who} buy?",
+        ),
+        (_LARGEST, 12),
+    ),
+    Family(
+        "share",
+        ("{a} / {b}",),
+        (
+            "{who} shares {a} {what} among {b} friends. How many {what} does each friend get?",
+            "{who} puts {a} {what} into {b} equal rows. How many {what} are in a row?",
+        ),
+        (_LARGEST, 12),
+    ),
+    Family(
+        "gain_and_loss",
+        ("{a} + {b}", "{r} - {c}"),
+        ("{who} has {a} {what}, gets {b} more and gives {c} away. How many {what} are left?",),
+        (_LARGEST, _LARGEST, 9),
+    ),
+    Family(
+        "groups_and_gain",
+        ("{a} * {b}", "{r} + {c}"),
+        ("{who} fills {a} rows with {b} {what} and has {c} left over. How many are there in all?",),
+        (_LARGEST, 12, 9),
+    ),
+)
+
+
+def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -> Tables:
+    """The table ``tasks``, and no documents.
+
+    Args:
+        sizes: split → problems.
+        seed: decides the problems and the partitions.
+        environment: plays them.
+
+    Raises:
+        ValueError: a split is to have more problems than there are.
+    """
+    people, things = _partitions(PEOPLE, seed), _partitions(THINGS, seed)
+    rows: list[dict[str, Any]] = []
+    texts: set[str] = set()
+    for split, size in sizes.items():
+        part = split if split in _PARTS else "train"
+        families = [family for family in FAMILIES if family.trained == (split != "ood")]
+        for number in range(size):
+            draw = random.Random(derive_seed(seed, "word_problems", split, number))
+            family = families[number % len(families)]
+            for _ in range(_DRAWS):
+                row = _problem(family, draw, draw.choice(people[part]), draw.choice(things[part]))
+                if row["prompt"] not in texts:
+                    break
+            else:
+                raise ValueError(f"there are fewer than {size} word problems for '{split}'")
+            texts.add(row["prompt"])
+            name = f"word_problems:{split}:{number}"
+            rows.append({"task_id": name, "environment": environment, "split": split, **row})
+    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+
+
+def _partitions(names: tuple[str, ...], seed: int) -> dict[str, list[str]]:
+    order, begin, parts = in_hash_order(names, seed, "word_problems"), 0, {}
+    for part, share in _PARTS.items():
+        end = begin + round(share * len(names))
+        parts[part] = order[begin:end]
+        begin = end
+    return parts
+
+
+def _problem(family: Family, draw: random.Random, who: str, what: str) -> dict[str, Any]:
+    numbers = _numbers(family, draw)
+    text = draw.choice(family.texts).format(who=who, what=what, **numbers)
+    script, result = _script(family.expressions, numbers)
+    payload = {"script": script, "mistakes": _mistakes(family, numbers, result, draw)}
+    return {
+        "family": family.name,
+        "prompt": text,
+        "answers": [result],
+        "hops": len(family.expressions),
+        "payload": json.dumps(payload),
+    }
+
+
+def _numbers(family: Family, draw: random.Random) -> dict[str, int]:
+    numbers = dict(zip("abc", (draw.randint(2, most) for most in family.largest), strict=False))
+    a, b = numbers["a"], numbers["b"]
+    if family.name == "loss":
+        numbers["a"], numbers["b"] = max(a, b) + 1, min(a, b)
+    if family.name == "share":
+        numbers["a"] = b * max(2, a // b)  # nothing is left over
+    return numbers
+
+
+def _script(
+    expressions: tuple[str, ...], numbers: dict[str, int]
+) -> tuple[list[dict[str, Any]], str]:
+    """The turns that compute the expressions, and the result."""
+    turns, result = [], ""
+    for template in expressions:
+        expression = template.format(r=result, **numbers)
+        result = calculate(expression)
+        turns.append(call("calculate", expression=expression))
+    return [*turns, answer(result)], result
+
+
+def _mistakes(
+    family: Family, numbers: dict[str, int], result: str, draw: random.Random
+) -> list[list[dict[str, Any]]]:
+    """Scripts that end with another answer than ``result``."""
+    others = [sign for sign in "+-*" if f" {sign} " not in family.expressions[0]]
+    wrong_sign = f"{{a}} {draw.choice(others)} {{b}}"
+    misread = numbers | {"b": numbers["b"] + draw.choice((-1, 1, 10))}
+    scripts = [
+        _script((wrong_sign, *family.expressions[1:]), numbers),
+        _script(family.expressions, misread),
+        ([answer(str(numbers["a"]))], str(numbers["a"])),
+    ]
+    return [turns for turns, said in scripts if said != result]
+
+
+def _load(inputs: SourceInputs) -> Tables:
+    return make_problems(
+        inputs.tasks.sizes.model_dump(), inputs.tasks.split_seed, inputs.environment
+    )
+
+
+SOURCE = Source("math", _load)

@@ -1,0 +1,129 @@
+"""The code environment: programs are tried and judged in the sandbox, and no test is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import fake_sandbox
+import pytest
+
+from agent_r1.environments import make_environment, start, transition
+from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
+
+TESTS = "assert twice(2) == 4"
+PAYLOAD = {"tests": TESTS, "entry_point": None, "prelude": "import math"}
+TASK = {"task_id": "t", "prompt": "Write twice(x).", "answers": [], "payload": json.dumps(PAYLOAD)}
+RIGHT = "def twice(x):\n    return 2 * x"
+
+
+@pytest.fixture
+def judged(monkeypatch) -> list[dict]:
+    """A sandbox without processes, and what it judged."""
+    return fake_sandbox.install(monkeypatch)
+
+
+def begin(**options):
+    env = make_environment("code", TASK, None, options)
+    return env, asyncio.run(start(env))
+
+
+def act(env, **action):
+    action = {"type": ActionType.ANSWER, "text": "…"} | action
+    return asyncio.run(transition(env, Action(**action)))
+
+
+def run(env, program):
+    calls = (ToolCall("run", {"program": program}),)
+    return act(env, type=ActionType.TOOL_CALL, tool_calls=calls)
+
+
+def test_a_solution_that_passes_earns_one_and_ends_the_episode(judged):
+    env, first = begin(sandbox={"timeout_s": 3.0})
+    assert first == {"task": "Write twice(x)."}
+    step = act(env, answer=RIGHT)
+    assert (step.reward, step.terminated, step.end_reason) == (1.0, True, EndReason.ANSWERED)
+    (call,) = judged
+    assert call["solution"] == f"import math\n{RIGHT}"
+    assert (call["tests"], call["entry_point"], call["prelude"]) == (TESTS, None, "import math")
+    assert call["parameters"].timeout_s == 3.0
+
+
+def test_a_solution_that_fails_earns_nothing_and_ends_the_episode_too(judged):
+    step = act(begin()[0], answer="def twice(x):\n    return x")
+    assert (step.reward, step.terminated) == (0.0, True)
+
+
+def test_the_code_block_of_an_answer_is_the_solution(judged):
+    act(begin()[0], answer=f"Here it is:\n```python\n{RIGHT}\n```", code=RIGHT)
+    assert judged[0]["solution"].endswith(RIGHT)
+
+
+def test_a_program_can_be_tried_by_a_call_or_by_a_code_block(judged):
+    env, _ = begin()
+    assert run(env, "print(1)").observation == {"tool_results": ["print(1)"]}
+    step = act(env, type=ActionType.MALFORMED, code="print(2)", error="no call and no answer")
+    assert (step.observation, step.reward, step.terminated) == ({"output": "print(2)"}, 0.0, False)
+    assert judged == []
+
+
+def test_a_program_that_fails_is_told_and_not_run_again(judged):
+    env, _ = begin()
+    (result,) = run(env, "boom").tool_results
+    assert (result.status, result.attempts) == (ToolStatus.ERROR, 1)
+    assert "NameError: boom" in result.content
+    step = act(env, type=ActionType.MALFORMED, code="boom")
+    assert step.observation == {"error": "error: NameError: boom"}
+
+
+@pytest.mark.parametrize("how", ["answer", "call", "block"])
+def test_p12_without_a_sandbox_nothing_is_scored(judged, how):
+    env, _ = begin()
+    step = {
+        "answer": lambda: act(env, answer="no sandbox"),
+        "call": lambda: run(env, "no sandbox"),
+        "block": lambda: act(env, type=ActionType.MALFORMED, code="no sandbox"),
+    }[how]()
+    assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
+    assert "install bubblewrap" in step.info["failure"]
+
+
+def test_p34_the_tests_are_in_nothing_that_the_agent_gets(judged):
+    env, first = begin()
+    told = [str(first), str([spec.schema for spec in env.tools])]
+    told += [str(run(env, text)) for text in ("open('tests')", "self.task", "boom")]
+    told += [str(act(begin()[0], answer=text)) for text in (RIGHT, "x = 1", "")]
+    assert not [text for text in told if "twice(2)" in text]
+
+
+SAMPLE = {
+    "task_id": "HumanEval/0",
+    "prompt": 'def double(x: int) -> int:\n    """ Twice x. """\n',
+    "entry_point": "double",
+    "canonical_solution": "    return 2 * x\n",
+    "test": "def check(candidate):\n    assert candidate(2) == 4\n    assert candidate(-1) == -2\n",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("solution", "reward"),
+    [
+        ("    return 2 * x\n", 1.0),  # the body alone
+        ("def double(x):\n    return x + x\n", 1.0),  # the whole function
+        ("    return x\n", 0.0),
+        ("    return 'no\n", 0.0),
+        ("import os\nos._exit(0)\n", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_humaneval_in_the_real_sandbox(tmp_path, solution, reward):
+    pytest.importorskip("agent_r1.tools.sandbox")
+    from agent_r1.tasks.humaneval import load_humaneval
+
+    path = tmp_path / "HumanEval.jsonl"
+    path.write_text(json.dumps(SAMPLE))
+    task = load_humaneval(path)[0].to_dict("records")[0]
+    env = make_environment("code", task)
+    asyncio.run(start(env))
+    assert act(env, answer=f"```python\n{solution}```", code=solution).reward == reward

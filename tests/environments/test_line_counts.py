@@ -1,0 +1,24 @@
+"""What a benchmark costs: one small file each, together under 200 lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_r1.environments import ENVIRONMENTS, environment_class
+
+FOLDER = Path(__file__).parents[2] / "src/agent_r1/environments"
+MOST = 200
+
+
+def test_the_benchmarks_together_are_under_two_hundred_lines():
+    lines = {
+        name: len((FOLDER / f"{name}.py").read_text(encoding="utf-8").splitlines())
+        for name in ENVIRONMENTS
+    }
+    assert sum(lines.values()) < MOST, lines
+    assert max(lines.values()) <= MOST // 4, lines
+
+
+def test_every_benchmark_has_a_file_of_its_name():
+    for name in ENVIRONMENTS:
+        assert environment_class(name).__module__ == f"agent_r1.environments.{name}"

@@ -1,0 +1,85 @@
+"""The math environment: tools that compute, and nothing that tells the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import fake_sandbox
+
+from agent_r1.environments import make_environment, start, transition
+from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
+
+TASK = {"task_id": "t", "prompt": "What is 3 * 9?", "answers": ["27"], "payload": "{}"}
+
+
+def begin(task=TASK, **options):
+    env = make_environment("math", task, None, options)
+    return env, asyncio.run(start(env))
+
+
+def act(env, name, **arguments):
+    action = Action(ActionType.TOOL_CALL, "…", tool_calls=(ToolCall(name, arguments),))
+    return asyncio.run(transition(env, action))
+
+
+def say(env, text):
+    return asyncio.run(transition(env, Action(ActionType.ANSWER, "…", answer=text)))
+
+
+def test_an_episode():
+    env, first = begin()
+    assert first == {"question": TASK["prompt"]}
+    step = act(env, "calculate", expression="3 * 9")
+    assert (step.observation, step.reward) == ({"tool_results": ["27"]}, 0.0)
+    step = say(env, "27")
+    assert (step.reward, step.terminated, step.end_reason) == (0.0, True, EndReason.ANSWERED)
+
+
+def test_a_mistake_in_an_expression_is_told_and_not_tried_again():
+    step = act(begin()[0], "calculate", expression="9 ** 9 ** 9")
+    (result,) = step.tool_results
+    assert (result.status, result.attempts) == (ToolStatus.ERROR, 1)
+    assert "too large" in step.observation["tool_results"][0]
+    assert not step.terminated
+
+
+def test_python_is_there_only_if_it_is_asked_for():
+    assert [spec.name for spec in begin()[0].tools] == ["calculate"]
+    assert act(begin()[0], "python", program="1").tool_results[0].status is ToolStatus.UNKNOWN_TOOL
+    env, _ = begin(python=True)
+    assert [spec.name for spec in env.tools] == ["calculate", "python"]
+
+
+def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
+    fake_sandbox.install(monkeypatch)
+    env, _ = begin(python=True)
+    assert act(env, "python", program="27").observation == {"tool_results": ["27"]}
+    step = act(env, "python", program="boom")
+    assert step.tool_results[0].status is ToolStatus.ERROR
+    assert "NameError: boom" in step.observation["tool_results"][0]
+    step = act(env, "python", program="no sandbox")
+    assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
+
+
+def test_a_verifier_scores_the_answer_where_the_task_brings_one(monkeypatch):
+    monkeypatch.setattr(
+        "agent_r1.tasks.reasoning_gym.verify", lambda verifier, said: verifier[said]
+    )
+    task = TASK | {"payload": json.dumps({"verifier": {"27": 1.0, "about 27": 0.5}})}
+    assert say(begin(task)[0], "27").reward == 1.0
+    assert say(begin(task)[0], "about 27").reward == 0.5
+    assert act(begin(task)[0], "calculate", expression="27").reward == 0.0
+
+
+def test_p34_right_and_wrong_answers_look_alike():
+    assert say(begin()[0], "27") == say(begin()[0], "28")
+
+
+def test_p34_the_answer_is_in_nothing_that_the_agent_gets():
+    secret = TASK | {"answers": ["a-secret"], "payload": json.dumps({"script": "a-secret"})}
+    env, first = begin(secret)
+    told = [str(first), str([spec.schema for spec in env.tools])]
+    for expression in ("answers", "self.task", "a", "1 + 1"):
+        told.append(str(act(env, "calculate", expression=expression)))
+    assert not [text for text in told if "a-secret" in text]

@@ -1,0 +1,83 @@
+"""reasoning-gym's tasks: split by seed, judged by their own verifiers."""
+
+import json
+
+import pytest
+
+from agent_r1 import schemas
+from agent_r1.extras import MissingExtraError
+from agent_r1.parameters import ParameterError
+from agent_r1.tasks import reasoning_gym
+
+SIZES = {"train": 7, "validation": 4, "held_out": 4}
+
+
+class Package:
+    """Stands for the package where it is not installed: entry ``i`` is twice seed plus place."""
+
+    @staticmethod
+    def create_dataset(name, seed, size, most=9):
+        if name != "doubles":
+            raise ValueError(f"Dataset '{name}' not registered")
+
+        class Dataset:
+            def __getitem__(self, place):
+                number = (seed + place) % most
+                return {"question": f"{number}+{number}?", "answer": str(2 * number)}
+
+            def score_answer(self, answer, entry):
+                return 1.0 if answer == entry["answer"] else 0.01
+
+        return Dataset()
+
+
+@pytest.fixture
+def package(monkeypatch):
+    reasoning_gym._dataset.cache_clear()
+    monkeypatch.setattr(reasoning_gym, "extra_package", lambda name, extra: Package)
+    yield
+    reasoning_gym._dataset.cache_clear()
+
+
+def test_a_task_names_its_entry_and_the_data_set_judges(package):
+    tasks, documents = reasoning_gym.make_tasks(SIZES, {"doubles": {"most": 10**6}}, seed=1)
+    schemas.to_arrow(tasks, "tasks")
+    assert tasks["split"].value_counts().to_dict() == SIZES
+    assert documents.empty
+    task = tasks.to_dict("records")[0]
+    verifier = json.loads(task["payload"])["verifier"]
+    assert reasoning_gym.verify(verifier, task["answers"][0]) == 1.0
+    assert reasoning_gym.verify(verifier, "no") == 0.01
+
+
+def test_no_split_has_a_task_of_another(package):
+    tasks, _ = reasoning_gym.make_tasks(
+        {"train": 8, "held_out": 8}, {"doubles": {"most": 9}}, seed=1
+    )
+    assert tasks["prompt"].is_unique
+    assert len(tasks) == 9  # there are no more
+
+
+@pytest.mark.parametrize("datasets", [{"trebles": {}}, {"doubles": {"least": 1}}])
+def test_a_data_set_or_setting_that_is_not_there_is_named(package, datasets):
+    (name,) = datasets
+    with pytest.raises(ParameterError, match=rf"tasks.sources.reasoning_gym.datasets.{name}: "):
+        reasoning_gym.make_tasks(SIZES, datasets, seed=1)
+
+
+def test_without_the_package_the_error_says_how_to_install_it(monkeypatch):
+    reasoning_gym._dataset.cache_clear()
+    monkeypatch.setitem(__import__("sys").modules, "reasoning_gym", None)
+    with pytest.raises(MissingExtraError, match=r"pip install -e '.\[reasoning-gym\]'"):
+        reasoning_gym.make_tasks(SIZES, {"chain_sum": {}}, seed=1)
+
+
+def test_the_real_package():
+    pytest.importorskip("reasoning_gym")
+    datasets = {"chain_sum": {}, "gsm_symbolic": {}}
+    tasks, _ = reasoning_gym.make_tasks(SIZES, datasets, seed=1)
+    assert set(tasks["family"]) == set(datasets)
+    for task in tasks.to_dict("records"):
+        verifier = json.loads(task["payload"])["verifier"]
+        assert reasoning_gym.verify(verifier, task["answers"][0]) == 1.0
+        assert reasoning_gym.verify(verifier, "no") < 1.0

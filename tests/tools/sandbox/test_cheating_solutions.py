@@ -161,7 +161,7 @@ CHEATS = {
             for path in glob.glob(pattern):
                 try: found += os.read(os.open(path, os.O_NONBLOCK), 100_000).decode("latin-1")
                 except OSError: pass
-        if "candidate" in found:
+        if "".join(("helper(", "candidate")) in found:  # which its own source has not
             def double(x): return x * 2
         else:
             def double(x): return None

@@ -228,6 +228,6 @@ def test_p34_the_answers_are_not_in_the_solutions_process(level: Level, limits: 
         import gc
         def double(x):
             texts = [t for t in gc.get_objects() if isinstance(t, (list, dict, tuple))]
-            return x * 2 if "".join(["ab", "ab"]) in repr(texts) else x
+            return x * 2 if "".join(["'ab", "ab'"]) in repr(texts) else x
         """
     assert judged(spy, limits).reason == "wrong answer"

@@ -161,7 +161,7 @@ CHEATS = {
             for path in glob.glob(pattern):
                 try: found += os.read(os.open(path, os.O_NONBLOCK), 100_000).decode("latin-1")
                 except OSError: pass
-        if "candidate" in found:
+        if "".join(("helper(", "candidate")) in found:  # which its own source has not
             def double(x): return x * 2
         else:
             def double(x): return None
@@ -228,6 +228,6 @@ def test_p34_the_answers_are_not_in_the_solutions_process(level: Level, limits: 
         import gc
         def double(x):
             texts = [t for t in gc.get_objects() if isinstance(t, (list, dict, tuple))]
-            return x * 2 if "".join(["ab", "ab"]) in repr(texts) else x
+            return x * 2 if "".join(["'ab", "ab'"]) in repr(texts) else x
         """
     assert judged(spy, limits).reason == "wrong answer"

@@ -46,7 +46,7 @@ class ToyChat:
         glue = [] if stopped else [STOPS[0]]
         return [*glue, 9, *encode(observation_text(observation))[:12], HEADER]
 
-    def parse(self, token_ids: Sequence[int], finish_reason: str) -> Action:
+    def parse(self, token_ids: Sequence[int], finish_reason: str, tools: Sequence = ()) -> Action:
         text = " ".join(map(str, token_ids))
         if finish_reason == "length":
             return Action(ActionType.CUT, text, error="cut")

@@ -212,7 +212,7 @@ class _Collection:
             while trajectory.phase is not Phase.ENDED:
                 if turnstile is not None:
                     await turnstile.arrive(trajectory.id)
-                action = await self._sample(trajectory)
+                action = await self._sample(trajectory, environment)
                 if trajectory.phase is Phase.ENVIRONMENT:
                     await self._execute(trajectory, environment, action)
                 self._report(
@@ -226,7 +226,7 @@ class _Collection:
             if room is not None:
                 room.leave(1)
 
-    async def _sample(self, trajectory: Trajectory) -> Action:
+    async def _sample(self, trajectory: Trajectory, environment: BaseEnv) -> Action:
         if self._engine.weight_version != self._version:
             raise StaleWeightsError(
                 f"rollouts of policy '{self._version}' were under way when the engine was given "
@@ -236,7 +236,7 @@ class _Collection:
         generation = await self._engine.generate(
             trajectory.id, trajectory.pending, trajectory.sampling(self._chat.stop_token_ids)
         )
-        action = self._chat.parse(generation.token_ids, generation.finish_reason)
+        action = self._chat.parse(generation.token_ids, generation.finish_reason, environment.tools)
         trajectory.act(generation, action, started_at)
         return action
 

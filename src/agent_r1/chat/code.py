@@ -11,8 +11,8 @@ X. Wang et al., "Executable Code Actions Elicit Better LLM Agents" (CodeAct, 202
    ``final_answer(…)`` with a literal. A value that is still to be computed has to be run and read
    first.
 
-Malformed: neither; more than one block; a block that is not closed; an answer beside a block (it was
-written before the output was known).
+Malformed: neither; more than one block; a block that is not closed; an answer beside a block (it
+was written before the output was known).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def parse_turn(text: str, tool: str = TOOL) -> Action:
     except Malformed as error:
         return Action(ActionType.MALFORMED, text, error=f"could not parse: {error}")
     code = blocks[0] if blocks else None
-    if code is not None and (answer := _final_answer(code)) is None:
+    if code is not None and (answer := final_answer(code)) is None:
         call = ToolCall(tool, {ARGUMENT: code})
         return Action(ActionType.TOOL_CALL, text, tool_calls=(call,), code=code)
     return Action(ActionType.ANSWER, text, answer=answer)
@@ -117,7 +117,7 @@ def _blocks(text: str) -> tuple[list[str], str]:
     return blocks, "\n".join(rest)
 
 
-def _final_answer(code: str) -> str | None:
+def final_answer(code: str) -> str | None:
     """What ``final_answer(…)`` with a literal says, where that is all there is."""
     try:
         [statement] = ast.parse(code).body

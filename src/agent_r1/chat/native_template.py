@@ -53,15 +53,23 @@ def _act(*calls: ToolCall) -> Action:
     return Action(ActionType.TOOL_CALL, "", tool_calls=calls)
 
 
+def renders_tools(renderer: Renderer) -> bool:
+    """Whether the template tells the agent about its tools.
+
+    Raises:
+        ChatTemplateError: it fails.
+    """
+    told = renderer.render(conversation("Be brief.", "question"), [_PROBE_TOOL])
+    return "lookup" in told and _DESCRIPTION in told
+
+
 def find_dialect(renderer: Renderer, reasoning: Literal["keep", "drop"]) -> NativeTemplate:
     """The template with the dialect that it is proven to write.
 
     Raises:
         ChatTemplateError: it renders no tools, or calls in a way that no known dialect is.
     """
-    start = conversation("Be brief.", "question")
-    told = renderer.render(start, [_PROBE_TOOL])
-    if "lookup" not in told or _DESCRIPTION not in told:
+    if not renders_tools(renderer):
         raise ChatTemplateError(
             "the chat template renders no tools: choose chat.format hermes, react or code with "
             "chat.render_tools: true, which explain them in the system message"

@@ -168,18 +168,18 @@ class TextFormat(TurnFormat):
         return messages
 
     def _prepare(self) -> tuple[int, ...]:
-        self._template = ChatTemplate(self._renderer, self.roles, self._params.reasoning)
-        return (self._template.stop_token_id,)
+        self.template = ChatTemplate(self._renderer, self.roles, self._params.reasoning)
+        return (self.template.stop_token_id,)
 
     def _opening(self, tools: Sequence[ToolSpec]) -> tuple[Layout, list[str]]:
         if not self._params.render_tools or not tools:
-            return self._template.opening(self._params.system), []
+            return self.template.opening(self._params.system), []
         explained = self.instructions.replace("{tools}", mark(1))
         system = "\n\n".join(part for part in (self._params.system, explained) if part)
-        return self._template.opening(system), [self.describe(tools)]
+        return self.template.opening(system), [self.describe(tools)]
 
     def _following(self, messages: list[str], action_token_ids: Sequence[int]) -> Part:
         told = self.observations(messages)
-        if not self._template.several:
+        if not self.template.several:
             told = ["\n\n".join(told)]
-        return self._template.continuation(len(told)), told
+        return self.template.continuation(len(told)), told

@@ -7,8 +7,8 @@ A turn is one or more messages, ``header<|message|>text``, parted by ``<|end|><|
    and ``<|call|>`` ends the turn. So there is one call per turn.
 3. ``<|channel|>final`` is the answer, and ``<|return|>`` ends the turn.
 
-What a template text cannot promise here, and what is therefore not claimed: the template of gpt-oss
-writes ``<|end|>`` behind an earlier answer where ``<|return|>`` was sampled, and takes the reasoning
+What a template text cannot promise here, and what is therefore not claimed: that of gpt-oss writes
+``<|end|>`` behind an earlier answer where ``<|return|>`` was sampled, and takes the reasoning
 of earlier calls out once an answer follows. Both concern what comes after an answer, where an
 episode has ended; an environment that goes on after answers gets a stream with what was sampled.
 """

@@ -54,9 +54,9 @@ class LlamaDialect:
         said = after_reasoning(text)
         _, tag, tagged = said.partition(PYTHON_TAG)
         try:
-            if not tag and not said.lstrip().startswith("{"):
-                return answered(text, spoken_answer(text))
-            return called(text, self._call(tagged if tag else said))
+            if said.lstrip().startswith("{"):
+                return called(text, self._call(said))
+            return called(text, self._call(tagged)) if tag else answered(text, spoken_answer(text))
         except Malformed as error:
             return malformed(text, error)
 

@@ -332,7 +332,8 @@ def test_p34_a_schema_that_spells_control_tokens_is_refused_where_the_template_r
 @pytest.mark.parametrize("model", [model for model in MODELS if model != "smollm2"])
 def test_p34_a_scripted_query_cannot_end_the_turn(model):
     format_ = chat(model)
-    hostile = ToolCall("search", {"query": attack(model)})
+    # What closes reasoning would do so in an argument, too: such a turn cannot be written.
+    hostile = ToolCall("search", {"query": attack(model).replace("</think>", "")})
     ids = format_.render_action(calls(hostile))
     assert not set(ids[:-1]) & set(format_.stop_token_ids)
     assert format_.parse(ids, "stop").tool_calls == (hostile,)

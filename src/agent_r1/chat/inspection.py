@@ -61,7 +61,9 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
     tokenizer = load_tokenizer(folder)
     try:
         renderer = Renderer(tokenizer, parameters.date, parameters.template_arguments)
-    except ValueError as error:
+    except ChatTemplateError:
+        raise
+    except ValueError as error:  # of the tokenizer: no format can be safe with it
         return Inspection([], dict.fromkeys(FORMATS, str(error)))
     formats, refusals = _try_formats(tokenizer, parameters)
     findings = [_turns(formats, refusals)]

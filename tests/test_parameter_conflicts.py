@@ -53,6 +53,14 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["update.objective is dpo, which compares with the reference policy: set logprobs.referen"],
     ),
     (
+        {"advantage": {"kl_coef": 0.1}, "update": {"objective": "dpo"}},
+        ["advantage.kl_coef is 0.1, but update.objective dpo reads preferences, which are made of"],
+    ),
+    (
+        {"advantage": {"whiten_by": "environment"}},
+        ["advantage.whiten_by is environment, but nothing is whitened: set advantage.whiten to"],
+    ),
+    (
         {"rollout": {"group_size": 1}},
         [
             "rollout.group_size is 1, but advantage.estimator grpo compares the trajectories of a "
@@ -67,6 +75,10 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
             "update": {"objective": "sft"},
         },
         ["rollout.group_size is 1, but update.objective sft chooses among the trajectories of a"],
+    ),
+    (
+        {"update": {"strategy": "deepspeed"}, "model": {"dtype": "bfloat16"}},
+        ["model.dtype is bfloat16, and update.strategy deepspeed trains in float32: set model.dt"],
     ),
     (
         {"reward": {"terms": {"outcome": None}, "environments": {"multihop_qa": {"terms": {}}}}},
@@ -86,7 +98,8 @@ def test_what_does_not_go_together_is_named_with_a_remedy(groups, messages) -> N
 
 
 def test_every_conflict_has_a_case() -> None:
-    assert sum(len(messages) for _, messages in CASES) == len(CONFLICTS)
+    shown = [message for _, messages in CASES for message in messages]
+    assert len(shown) == len(set(shown)) == len(CONFLICTS)
 
 
 @pytest.mark.parametrize(
@@ -96,6 +109,9 @@ def test_every_conflict_has_a_case() -> None:
         CRITIC | {"advantage": {"estimator": "gae"}},
         CRITIC | {"advantage": {"estimator": "returns"}, "rollout": {"group_size": 1}},
         {"logprobs": {"reference": False}},
+        {"advantage": {"whiten_by": "environment", "whiten": True}},
+        {"advantage": {"whiten_by": "environment", "estimator": "reinforce_plus_plus"}},
+        {"advantage": {"kl_coef": 0.1}, "update": {"objective": "sft"}},
         {"rollout": {"group_size": 2}, "update": {"objective": "dpo", "kl_coef": 0.1}},
         {"advantage": {"estimator": "reinforce_plus_plus"}, "rollout": {"group_size": 1}},
         {"reward": {"terms": {}, "environments": {"multihop_qa": {"terms": {"outcome": {}}}}}},

@@ -1,6 +1,11 @@
 """Parameter groups: unknown keys are refused before any work starts."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import pytest
+from pydantic import field_validator, model_validator
 
 from agent_r1.parameters import ParameterError, Parameters, nearest
 
@@ -12,12 +17,27 @@ class Inner(Parameters):
 class Outer(Parameters):
     temperature: float = 1.0
     inner: Inner = Inner()
+    named: Any = None
+
+    @field_validator("named", mode="before")
+    @classmethod
+    def _read(cls, values: Any) -> Any:
+        if values == "odd":
+            raise ParameterError("it must be even")
+        return values and Inner.read(values, "outer.named")
+
+    @model_validator(mode="after")
+    def _fits(self) -> Outer:
+        if self.temperature < self.inner.width - 3:
+            raise ParameterError("set temperature to more")
+        return self
 
 
 def test_defaults_fill_what_is_missing():
     assert Outer.read({"inner": {"width": 4}}, "outer").model_dump() == {
         "temperature": 1.0,
         "inner": {"width": 4},
+        "named": None,
     }
 
 
@@ -38,6 +58,28 @@ def test_an_unknown_nested_key_is_named_with_its_path_and_its_own_neighbours():
 def test_a_bad_value_is_named_with_its_key_and_what_was_given():
     with pytest.raises(ParameterError, match=r"'outer\.temperature'.*got 'hot'"):
         Outer.read({"temperature": "hot"}, "outer")
+
+
+def test_a_group_that_is_none_is_refused():
+    with pytest.raises(ParameterError, match=r"^parameter 'outer' must be a group.*got 'inner'"):
+        Outer.read("inner", "outer")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"named": "odd"}, "parameter 'outer.named': it must be even (got 'odd')."),
+        (
+            {"named": {"widht": 1}},
+            "unknown parameter 'outer.named.widht'. Did you mean 'width'? Known: width.",
+        ),
+        ({"inner": {"width": 9}}, "parameter 'outer': set temperature to more."),
+    ],
+)
+def test_a_validators_own_message_stands_once_and_alone(values, message):
+    with pytest.raises(ParameterError) as error:
+        Outer.read(values, "outer")
+    assert str(error.value) == message
 
 
 def test_all_problems_are_reported_at_once():

@@ -194,7 +194,7 @@ def test_cascade_reaches_stages_whose_parameters_changed_though_their_inputs_did
     assert "iter_00003.update_policy" in result.outcome.ran
     assert "iter_00003.compute_advantages" not in result.outcome.ran
     manifest = experiment.store().newest("iter_00003.update_policy")
-    assert manifest.parameters["params:update"] == {"value": 9}
+    assert manifest.parameters["params:update"] == {"objective": "ppo_clip", "value": 9}
 
 
 def test_a_cascade_with_nothing_changed_changes_nothing(experiment):
@@ -298,6 +298,21 @@ def test_a_forks_stage_that_nothing_later_reads_shares_the_later_iterations(expe
     result = experiment.rerun("validate_policy", "2", "fork", "y")
     assert set(result.outcome.ran) == {"iter_00002.validate_policy", "build_report"}
     assert experiment.hashes("y") == experiment.hashes()
+
+
+@pytest.mark.parametrize("downstream", ["cascade", "fork"])
+def test_stages_beside_it_that_read_what_is_changed_are_named(experiment, downstream, caplog):
+    experiment.rerun("score_rewards", "3", downstream, rollout={"top_p": 0.5}, reward={"value": 3})
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    [line] = [each for each in said if "keep their results" in each]
+    assert "iter_00003.generate_rollouts (rollout.top_p)" in line
+    assert line.endswith("rerun the first of them: generate_rollouts")
+
+
+def test_nothing_is_said_where_all_that_reads_it_is_made_again(experiment, caplog):
+    changed = {"advantage": {"value": 3}, "update": {"value": 1}}
+    experiment.rerun("compute_advantages", "3", "cascade", **changed)
+    assert "keep their results" not in caplog.text
 
 
 def test_a_fork_of_a_taken_name_is_refused(experiment):

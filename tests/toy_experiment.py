@@ -49,12 +49,18 @@ class ToyAnything(Parameters):
     value: int = 0
 
 
+class ToyUpdate(ToyAnything):
+    objective: str = "ppo_clip"
+    """``build_preferences`` reads it by itself."""
+
+
 def toy_groups() -> dict[str, str]:
     """What stands for `agent_r1.parameter_groups.GROUPS`."""
     kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow", "retention")}
     toys = {"evaluation": "ToyEvaluation", "rollout": "ToyRollout", "model": "ToyModel"}
+    toys["update"] = "ToyUpdate"
     rest = ("tasks", "environment", "chat", "demonstrations", "sft", "reward", "logprobs")
-    toys |= dict.fromkeys((*rest, "advantage", "update"), "ToyAnything")
+    toys |= dict.fromkeys((*rest, "advantage"), "ToyAnything")
     return kept | {name: f"{__name__}:{model}" for name, model in toys.items()}
 
 
@@ -227,7 +233,8 @@ def make_project(folder: Path) -> Path:
         f"engine:\n  type: agent_r1.datasets.EngineDataset\n  engine: {__name__}.ToyEngine\n"
     )
     toys = sorted(set(toy_groups()) - {"mlflow", "stop", "retention"})
-    groups = "".join(f"{name}: {{}}\n" for name in toys)
+    groups = "".join(f"{name}: {{}}\n" for name in toys if name != "update")
+    groups += "update: {objective: ppo_clip}\n"  # what a node reads by itself must stand there
     (folder / "conf/base/parameters.yml").write_text(
         "experiment: ${globals:experiment}\nseed: 0\niterations: 3\n"
         "mlflow: {enabled: false}\nstop: {exact_match: null}\n" + groups

@@ -1,7 +1,8 @@
 """What one group of parameters needs of another.
 
 Each row of `CONFLICTS` is valid group by group. Yet it would fail only when the first update is
-due, or it trains nothing and looks well. A row says when that is so, and what to do.
+due, or it trains nothing and looks well, or something that was asked for has no effect. A row says
+when that is so, and what to do.
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ def _with_critic(chosen: Chosen) -> bool:
     return chosen.value("update.critic.backbone") != "none"
 
 
+def _whitens(chosen: Chosen) -> bool:
+    asked = chosen.value("advantage.whiten")
+    return chosen.estimator.whitens if asked is None else asked
+
+
 def _single(chosen: Chosen) -> bool:
     return chosen.value("rollout.group_size") == 1
 
@@ -87,6 +93,19 @@ CONFLICTS = (
     _needs_reference("advantage.kl_coef", lambda chosen: chosen.value("advantage.kl_coef") > 0),
     _needs_reference("update.kl_coef", lambda chosen: chosen.value("update.kl_coef") > 0),
     _needs_reference("update.objective", lambda chosen: chosen.objective.needs_reference),
+    Conflict(
+        lambda chosen: (
+            chosen.value("advantage.kl_coef") > 0 and chosen.objective.trains_on == "pairs"
+        ),
+        "advantage.kl_coef is {advantage.kl_coef}, but update.objective {update.objective} reads "
+        "preferences, which are made of the rewards without the KL: set advantage.kl_coef to 0 "
+        "(update.beta is what holds the policy to the reference)",
+    ),
+    Conflict(
+        lambda chosen: chosen.value("advantage.whiten_by") != "batch" and not _whitens(chosen),
+        "advantage.whiten_by is {advantage.whiten_by}, but nothing is whitened: set "
+        "advantage.whiten to true, or advantage.whiten_by to batch",
+    ),
     Conflict(
         lambda chosen: _single(chosen) and chosen.estimator.compares,
         "rollout.group_size is 1, but advantage.estimator {advantage.estimator} compares the "

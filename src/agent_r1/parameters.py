@@ -21,11 +21,20 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{hint} Known: {', '.join(options)}."
 
 
+def _refused(path: str, reason: str, got: Any) -> str:
+    """A line for what a validator of ours refused. A group that was read inside of it has named its
+    own keys; and what was given is shown if it is a value, not all keys of a group."""
+    if reason.startswith(("parameter '", "unknown parameter '")):
+        return reason
+    shown = "" if isinstance(got, Mapping) else f" (got {got!r})"
+    return f"parameter '{path}': {reason.rstrip('.')}{shown}."
+
+
 class Parameters(BaseModel):
     """A group of parameters of ``conf/``.
 
-    Subclasses stand beside what they configure; each field has the default that ``conf/base``
-    shows, its unit and its reason in the field's docstring.
+    Subclasses stand beside what they configure; a field's docstring has its unit and its reason.
+    Where ``conf/base`` shows another value than the default, the reason stands there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -39,6 +48,8 @@ class Parameters(BaseModel):
         """
         if isinstance(values, cls):
             return values
+        if values is not None and not isinstance(values, Mapping | BaseModel):
+            raise ParameterError(f"parameter '{group}' must be a group of keys, got {values!r}.")
         try:
             return cls.model_validate(dict(values or {}))
         except ValidationError as error:
@@ -54,6 +65,8 @@ class Parameters(BaseModel):
                 lines.append(
                     f"unknown parameter '{path}'.{nearest(str(problem['loc'][-1]), known)}"
                 )
+            elif problem["type"] == "value_error":
+                lines.append(_refused(path, str(problem["ctx"]["error"]), problem["input"]))
             else:
                 got = problem.get("input")
                 lines.append(f"parameter '{path}': {problem['msg']} (got {got!r}).")

@@ -25,17 +25,17 @@ from agent_r1 import progress
 from agent_r1.datasets import HistoryDataset
 from agent_r1.driver import FIRST_STAGES, Driver, Outcome
 from agent_r1.experiment import history_of, resolved_parameters
-from agent_r1.hashing import content_sha256
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.attempt import attempt
-from agent_r1.lineage.branches import ABSENT, Branch, differences, flatten, nested, now
+from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
 from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
 from agent_r1.presets import read_preset
+from agent_r1.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 
 Downstream = Literal["keep", "cascade", "fork"]
 
@@ -115,10 +115,12 @@ class Rerunner:
                 f"{node.name} has not run in experiment '{self._experiment}': kedro run --params "
                 f"experiment={self._experiment}"
             )
-        self._check_inputs(manifest)
+        check_inputs(self._project, self._store, manifest)
         if request.downstream == "fork":
-            return self._fork(request, node, manifest)
+            return self._fork(request, pipeline, node, manifest)
         with self._running(request, manifest) as (session, branch, changes):
+            if request.downstream == "cascade":
+                warn_of_kept_readers(session.pipeline(pipeline), node, changes)
             advances = request.downstream == "cascade"
             with attempt(advances=advances, branch=branch), progress.shown():
                 version = session.run(pipeline, [node.name], _pins(node, manifest))
@@ -150,21 +152,6 @@ class Rerunner:
             )
         return nodes[request.stage]
 
-    def _check_inputs(self, manifest: Manifest) -> None:
-        """What is read again must be what was read before."""
-        for record in manifest.inputs:
-            path = self._project / record.path
-            if record.manifest is not None:
-                source = self._store.read(self._store.root / record.manifest)
-                if record.dataset in source.pruned:
-                    raise LineageError(
-                        f"'{record.dataset}' (version {record.version}), which {manifest.node} "
-                        "read, was pruned by retention; rerun what made it first"
-                    )
-            if not path.exists() or content_sha256(path) != record.sha256:
-                what = "has changed since" if path.exists() else "is gone"
-                raise LineageError(f"{record.path}, which {manifest.node} read, {what}")
-
     @contextmanager
     def _running(
         self, request: Request, manifest: Manifest
@@ -177,7 +164,7 @@ class Rerunner:
         with Session(self._project, runtime, self._env) as session:
             flat = resolved_parameters(session.catalog()).flat()
             changes = differences(base.parameters, flat)
-            _check_changes(changes, asked)
+            check_changes(changes, asked)
             branch = base
             if changes and not keep:
                 node = manifest.node
@@ -225,7 +212,7 @@ class Rerunner:
             names = dependents(node.name, [each.nodes for each in self._stages(session)])
         return [name for name in names if self._store.current(name) is not None]
 
-    def _fork(self, request: Request, node: Node, manifest: Manifest) -> Rerun:
+    def _fork(self, request: Request, pipeline: str, node: Node, manifest: Manifest) -> Rerun:
         branches = self._history.book.all()
         name = request.fork or self._free_name()
         asked = self._asked(request.overrides)
@@ -237,7 +224,8 @@ class Rerunner:
                 raise ParameterError(f"there is an experiment '{name}' already; name another")
             flat = parameters.flat()
             changes = differences(branches[-1].parameters, flat)
-            _check_changes(changes, asked)
+            check_changes(changes, asked)
+            warn_of_kept_readers(session.pipeline(pipeline), node, changes)
             branch = Branch(
                 len(branches), flat, "fork", node.name, changes, self._experiment, now()
             )
@@ -295,21 +283,3 @@ def _pipeline(session: Session, name: str) -> Pipeline:
         raise ParameterError(
             f"there is no iteration '{name}': give its number, or 'base'"
         ) from None
-
-
-def _check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Only what is asked for, defaults beside it, and parameters that are newer than the
-    experiment may differ from what is recorded."""
-    # With the dot that ends a name. An empty group is recorded under its own, above what is asked.
-    groups = {f"{name.rpartition('.')[0] or name}." for name in asked}
-    strange = [
-        key
-        for key, (recorded, _) in changes.items()
-        if recorded != ABSENT
-        and not any(f"{key}.".startswith(name) or name.startswith(f"{key}.") for name in groups)
-    ]
-    if strange:
-        raise ParameterError(
-            f"conf/ has parameters that the experiment was not run with: {', '.join(strange)}. "
-            "Take them out, or give their recorded values by --params"
-        )

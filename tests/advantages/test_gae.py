@@ -133,7 +133,7 @@ def test_the_kl_of_each_token_is_part_of_its_reward() -> None:
 
 def test_without_values_it_is_an_error_that_says_what_to_do() -> None:
     blind = episode("q/0", turn(0.0, values=[0.1, 0.2]), turn(1.0))
-    message = r"'logprobs', trajectory 'q/0', step 1: values is missing; run compute_logprobs with"
+    message = r"'logprobs', trajectory 'q/0', step 1: values is missing; set logprobs.values"
     with pytest.raises(SchemaError, match=message):
         advantages(blind, **GAE)
 

@@ -10,8 +10,11 @@ pytestmark = pytest.mark.slow
 ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
 
 
-FIRST = {"dapo": "generate_rollouts"}
+FIRST = {"dapo": "generate_rollouts", "ppo": "generate_rollouts", "dpo": "score_rewards"}
 """The first stage that an algorithm changes, where it is not the advantages."""
+
+SMALLER = {"ppo": ",rollout.tasks_per_iteration=4"}
+"""The experiment has 40 training tasks."""
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -19,7 +22,7 @@ def test_an_algorithm_runs(experiments: SmallExperiments, undisturbed, name: str
     """From the first iteration on, in a fork: all start from the same SFT policy."""
     ended = experiments.command(
         "rerun", FIRST.get(name, "compute_advantages"), "--iteration", "1",
-        "--experiment", "undisturbed", "--params", f"algorithm={name}",
+        "--experiment", "undisturbed", "--params", f"algorithm={name}{SMALLER.get(name, '')}",
         "--downstream", "fork", "--as", f"by_{name}",
     )  # fmt: skip
     assert ended.returncode == 0, ended.output

@@ -49,6 +49,15 @@ def test_k3_is_never_negative_and_finite(pairs: list[tuple[float, float]]) -> No
     assert values.isfinite().all()
 
 
+def test_k3_pulls_back_what_the_reference_all_but_excludes() -> None:
+    """r - 1 - log r is -log r - 1 for a tiny r: its gradient does not end where exp(20) would."""
+    logprobs = torch.tensor([-0.5], dtype=torch.float64, requires_grad=True)
+    value = kl_estimator("k3")(logprobs, torch.tensor([-40.5], dtype=torch.float64))
+    value.sum().backward()
+    assert value.item() == pytest.approx(39.0)
+    assert logprobs.grad.item() == pytest.approx(1.0)
+
+
 def test_an_unknown_estimator_is_an_error_that_names_the_nearest() -> None:
     with pytest.raises(ParameterError, match=r"unknown KL estimator 'k33'. Did you mean 'k3'"):
         kl_estimator("k33")

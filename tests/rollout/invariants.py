@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from agent_r1 import schemas
-from agent_r1.mdp import ActionType, EndReason, ToolStatus
+from agent_r1.mdp import ActionType, EndReason, ToolStatus, visible_context
 from agent_r1.rollout import RolloutParameters
 
 
@@ -47,17 +47,25 @@ def _check_trajectory(steps: list[dict], parameters: RolloutParameters) -> None:
     assert last["end_reason"] in set(EndReason)
     assert (last["final_token_ids"] is not None) == last["truncated"]
     # The stream only grows: each prompt is the one before, the action, and what came after.
+    # What is seen of it never lacks the prompt, begins with a whole step, and fits.
     stream: list[int] = []
+    starts = [0]
+    begins = {0}
     for row in steps:
-        before = list(stream)
         stream += list(row["context_token_ids"])
-        assert stream[: len(before)] == before
-        assert row["prompt_tokens"] == len(stream)
-        assert row["context_start"] == 0
-        assert row["context_prefix"] == len(steps[0]["context_token_ids"])
+        prefix, start = row["context_prefix"], row["context_start"]
+        assert prefix == len(steps[0]["context_token_ids"])
+        assert start >= starts[-1]
+        assert start in begins
+        assert row["context_drops"] is None
+        assert row["prompt_tokens"] == len(visible_context(stream, prefix, start))
+        starts.append(start)
+        begins.add(len(stream))
         stream += list(row["action_token_ids"])
-    stream += list(last["final_token_ids"] if last["truncated"] else [])
-    assert len(stream) <= parameters.max_context_tokens
+        end = list(last["final_token_ids"]) if row is last and last["truncated"] else []
+        assert len(visible_context(stream + end, prefix, start)) <= parameters.max_context_tokens
+    if parameters.on_overflow != "window":
+        assert set(starts) == {0}
     constant = ("task_id", "group_id", "sample_index", "environment", "policy_version")
     for column in (*constant, "temperature"):
         assert len({row[column] for row in steps}) == 1

@@ -11,13 +11,13 @@ from agent_r1.rollout import replay_with
 FIRST = "iter_00001/task00/0"
 
 
-def again(table, wanted=None, make=ToyEnv, version=None, on_progress=None, **limits):
+def again(table, wanted=None, make=ToyEnv, version=None, on_progress=None, chat=None, **limits):
     """What a replay of ``table`` finds; a table may be given as rows."""
     if isinstance(table, list):
         table = schemas.from_rows(table, "rollouts")
     wanted = requests() if wanted is None else wanted
     limits = parameters(**limits)
-    return replay_with(ToyChat(), make, table, wanted, limits, version, on_progress)
+    return replay_with(chat or ToyChat(), make, table, wanted, limits, version, on_progress)
 
 
 def scripts(wanted, *actions):

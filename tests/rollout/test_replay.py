@@ -23,9 +23,11 @@ from agent_r1.rollout import TrajectoryRequest
 @given(
     st.builds(
         dict,
-        max_steps=st.integers(1, 5),
+        max_steps=st.sampled_from([1, 2, 3, 4, 5, 40]),
         max_tokens_per_step=st.integers(1, 10),
-        max_context_tokens=st.integers(10, 120),
+        max_context_tokens=st.integers(11, 120),
+        on_overflow=st.sampled_from(["truncate", "end", "window"]),
+        window_keep=st.sampled_from([0.0, 0.3, 0.5, 1.0]),
         concurrency=st.integers(1, 20),
         deterministic=st.booleans(),
     ),

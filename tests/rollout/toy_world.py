@@ -17,7 +17,7 @@ from agent_r1.chat import observation_text
 from agent_r1.engines.base import Generation, Sampling
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import BaseEnv
-from agent_r1.mdp import Action, ActionType, EnvironmentFailure, ToolCall
+from agent_r1.mdp import Action, ActionType, EnvironmentFailure, ToolCall, visible_context
 from agent_r1.rollout import RolloutParameters, TrajectoryRequest, collect
 from agent_r1.tools import tool
 
@@ -90,13 +90,16 @@ class ToyEnv(BaseEnv):
 class FakeEngine:
     """An engine without a model: tokens are a function of the stream and the seed.
 
-    It also notes what an engine can note: sessions open at a time, and who asked together.
+    It also notes what an engine can note: sessions open at a time, who asked together, and what
+    each session saw before each of its actions.
     """
 
     def __init__(self, lengths: tuple[int, int] = (1, 9)) -> None:
         self.weight_version = "fake"
         self.lengths = lengths
         self.sessions: dict[str, list[int]] = {}
+        self.windows: dict[str, tuple[int, int, Any]] = {}
+        self.seen: dict[str, list[list[int]]] = {}
         self.most = 0
         self.prompts_computed = 0
         self.batches: list[list[str]] = []
@@ -119,14 +122,15 @@ class FakeEngine:
             asyncio.get_running_loop().call_soon(self._close_batch)
         self._batch.append(session)
         await asyncio.sleep(0)
-        draw = random.Random(f"{stream} {how.seed}")
+        visible = visible_context(stream, *self.windows.get(session, (0, 0)))
+        self.seen.setdefault(session, []).append(visible)
+        draw = random.Random(f"{visible} {how.seed}")
         wanted = draw.randint(*self.lengths)
         body = [draw.randrange(12, VOCABULARY) for _ in range(wanted - 1)]
         action = [*body, draw.choice(STOPS)][: how.max_tokens]
-        prompt = len(stream)
         stream.extend(action)
         reason = "stop" if action[-1] in STOPS else "length"
-        return Generation(action, [-0.5] * len(action), reason, prompt, 0, 1.0)
+        return Generation(action, [-0.5] * len(action), reason, len(visible), 0, 1.0)
 
     def _close_batch(self) -> None:
         self._batch = None
@@ -136,10 +140,12 @@ class FakeEngine:
             self.sessions[name] = list(self.sessions[session])
 
     def window(self, session: str, prefix: int, start: int, drops: Any = None) -> None:
-        raise AssertionError("no window is moved")
+        assert session in self.sessions
+        self.windows[session] = (prefix, start, drops)
 
     def close(self, session: str) -> None:
         self.sessions.pop(session, None)
+        self.windows.pop(session, None)
 
 
 def task(number: int = 0, prompt: str | None = None, environment: str = "toy") -> dict[str, Any]:

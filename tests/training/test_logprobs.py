@@ -13,9 +13,10 @@ from torch import nn
 from transformers import AutoModelForCausalLM, Gemma2Config
 
 from agent_r1.mdp import visible_context
+from agent_r1.parameters import ParameterError
 from agent_r1.training import logprobs
 from agent_r1.training.batching import collate, micro_batches
-from agent_r1.training.logprobs import head_of, score, token_logprobs
+from agent_r1.training.logprobs import LogprobParameters, head_of, score, token_logprobs
 from agent_r1.training.sequences import build_sequences
 
 RANDOM = np.random.default_rng(0)
@@ -186,6 +187,13 @@ def test_a_model_that_caps_its_logits_is_run_in_full() -> None:
     found = token_logprobs(model, build_sequences(TABLE), 2)
     expected = naive_logprobs(model, TABLE.to_dict("records"))
     assert found.tolist() == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_block_without_sequences_is_refused(size: int) -> None:
+    """A negative one would score nothing, and leave a log-prob of 0 everywhere."""
+    with pytest.raises(ParameterError, match=r"logprobs.micro_batch_sequences.*equal to 1"):
+        LogprobParameters.read({"micro_batch_sequences": size}, "logprobs")
 
 
 def test_only_the_asked_for_tokens_are_scored() -> None:

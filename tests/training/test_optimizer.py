@@ -11,6 +11,7 @@ from tiny_policies import flat_weights, random_model
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from agent_r1.hashing import folder_sha256
+from agent_r1.parameters import ParameterError
 from agent_r1.training.optimizer import (
     OptimizerParameters,
     TrainerStateError,
@@ -24,6 +25,11 @@ from agent_r1.training.optimizer import (
 )
 
 PARAMETERS = OptimizerParameters(learning_rate=0.01, weight_decay=0.1)
+
+
+def test_a_decay_that_adamw_cannot_have_is_refused() -> None:
+    with pytest.raises(ParameterError, match=r"'update.betas.1'.*less than 1"):
+        OptimizerParameters.read({"betas": [0.9, 1.0]}, "update")
 
 
 def descend(model, optimizer, steps: range) -> None:

@@ -24,6 +24,7 @@ from update_batches import (
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.training.accumulation import accumulate
 from agent_r1.training.logprobs import head_of
+from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import health, prepare
 
@@ -41,6 +42,14 @@ def test_p25_the_drift_between_sampler_and_trainer_is_reported() -> None:
     values = health(batch(sampler_logprobs=sampled), np.arange(9))
     assert values["logprob_drift_max"] == pytest.approx(0.5, abs=1e-5)
     assert values["logprob_drift_mean"] == pytest.approx(0.5 / TOKENS, abs=1e-5)
+
+
+def test_p06_what_stands_at_a_masked_token_is_in_no_metric() -> None:
+    mask = np.arange(TOKENS) > 2
+    broken = np.where(mask, AT_POLICY, [np.nan, -np.inf, np.inf, *AT_POLICY[3:]]).astype(np.float32)
+    of = batch(mask=mask, policy_logprobs=broken, sampler_logprobs=broken, advantages=A * mask)
+    _, metrics = run(of)
+    assert metrics["value"].map(np.isfinite).all()
 
 
 def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
@@ -86,7 +95,9 @@ def test_p40_the_gradient_norm_is_that_of_the_whole_gradient_before_it_is_clippe
 def test_p40_the_entropy_of_a_policy_that_knows_nothing_is_log_of_the_vocabulary() -> None:
     model = random_model()
     torch.nn.init.zeros_(model.get_output_embeddings().weight)
-    values = accumulate(model, head_of(model), batch(), np.arange(9), UpdateParameters())
+    parameters = UpdateParameters()
+    trainer = TorchStrategy(model, parameters)
+    values = accumulate(trainer, head_of(model), batch(), np.arange(9), parameters)
     assert values["entropy"] == pytest.approx(np.log(VOCABULARY), rel=1e-5)
 
 

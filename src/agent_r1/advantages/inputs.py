@@ -196,7 +196,7 @@ class EstimatorInputs:
     @cached_property
     def values(self) -> np.ndarray:
         """float[action tokens]: V at the position that predicts each token."""
-        return self._per_action("values", "run compute_logprobs with a critic")
+        return self._per_action("values", "set logprobs.values to true")
 
     @cached_property
     def bootstrap_values(self) -> np.ndarray:
@@ -210,8 +210,8 @@ class EstimatorInputs:
         if len(bad):
             raise SchemaError(
                 f"{self._where('logprobs', last[bad[0]])}: bootstrap_value is {values[bad[0]]}, "
-                "but the trajectory is truncated, so V of the state it stopped in is needed: run "
-                "compute_logprobs with a critic"
+                "but the trajectory is truncated, so V of the state it stopped in is needed: set "
+                "logprobs.values to true, or advantage.bootstrap_truncated to false"
             )
         return np.where(truncated & np.isfinite(values), values, 0.0)
 
@@ -220,7 +220,10 @@ class EstimatorInputs:
         """The table ``logprobs``, conformed, in the order of ``rollouts``; without a KL in the
         reward, ``reference_logprobs`` is null."""
         if self.raw_logprobs is None:
-            raise SchemaError("the estimator reads table 'logprobs', and none was given")
+            raise SchemaError(
+                "advantage.estimator or advantage.kl_coef reads table 'logprobs', and none was "
+                "given: run compute_logprobs"
+            )
         raw = self.raw_logprobs
         if not self.kl_coef:  # it is large, and may have to be copied
             raw = raw.drop(columns="reference_logprobs", errors="ignore")

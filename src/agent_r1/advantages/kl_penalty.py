@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 _LOG_RATIO_LIMIT = 20.0
-"""exp(20) ≈ 5e8 nats: past it only overflow, no information. As in the loss."""
+"""exp(20) ≈ 5e8 nats: past it k3 only overflows. As in the loss."""
 
 
 def k1(logprobs: np.ndarray, reference: np.ndarray) -> np.ndarray:
@@ -28,7 +28,7 @@ def k2(logprobs: np.ndarray, reference: np.ndarray) -> np.ndarray:
 
 def k3(logprobs: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """r - 1 - log r with r = reference / policy, nats per token; never negative."""
-    log_ratio = np.clip(reference - logprobs, -_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT)
+    log_ratio = np.minimum(reference - logprobs, _LOG_RATIO_LIMIT)
     return np.expm1(log_ratio) - log_ratio
 
 

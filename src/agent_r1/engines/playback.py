@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from agent_r1.engines.base import Generation, Sampling
+from agent_r1.mdp import visible_context
 
 KnownAction = tuple[Sequence[int], Sequence[float], Literal["stop", "length"]]
 """Token ids, the log-prob of each, finish reason."""
@@ -27,7 +28,10 @@ class PlaybackEngine:
         """``version`` is, or stands for, the sha256 of the policy that acts."""
         self.weight_version = version
         self._positions: dict[str, int] = {}
-        self._visible: dict[str, int] = {}
+        self._lengths: dict[str, int] = {}
+        """Tokens of each session's stream."""
+        self._hidden: dict[str, int] = {}
+        """Of those, how many its window hides."""
 
     def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
         """The action that a session takes at ``position``, counted from 0."""
@@ -50,14 +54,14 @@ class PlaybackEngine:
         Raises:
             ScriptError: there is no action that the engine may play.
         """
-        visible = self._visible.get(session, 0) + len(new_token_ids)
+        length = self._lengths.get(session, 0) + len(new_token_ids)
         token_ids, logprobs, finish_reason = self._next(session, sampling)
-        self._visible[session] = visible + len(token_ids)
+        self._lengths[session] = length + len(token_ids)
         return Generation(
             token_ids=list(token_ids),
             logprobs=list(logprobs),
             finish_reason=finish_reason,
-            prompt_tokens=visible,
+            prompt_tokens=length - self._hidden.get(session, 0),
             cached_tokens=0,
             generation_ms=0.0,
         )
@@ -72,14 +76,17 @@ class PlaybackEngine:
     def fork(self, session: str, into: Sequence[str]) -> None:
         """Copies see what ``session`` has seen; each takes actions of its own."""
         for name in into:
-            self._visible[name] = self._visible.get(session, 0)
+            self._lengths[name] = self._lengths.get(session, 0)
+            self._hidden[name] = self._hidden.get(session, 0)
 
     def window(
         self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
-        """Nothing is remembered, so nothing is forgotten."""
+        """No token is remembered, only how many can be seen."""
+        length = self._lengths.get(session, 0)
+        self._hidden[session] = length - len(visible_context(range(length), prefix, start, drops))
 
     def close(self, session: str) -> None:
         """Forget how far the session got."""
-        self._positions.pop(session, None)
-        self._visible.pop(session, None)
+        for known in (self._positions, self._lengths, self._hidden):
+            known.pop(session, None)

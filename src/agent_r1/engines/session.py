@@ -37,7 +37,8 @@ class Session:
 
     def show(self, prefix: int, start: int, drops: Sequence[int] | None) -> None:
         """Move the window. Keys and values stay valid exactly as far as the visible tokens stay
-        the same from the first on: behind that, each had seen what is gone."""
+        the same from the first on: behind that, each had seen what is gone, and stands at another
+        position."""
         visible = visible_context(self.stream, prefix, start, drops)
         same = 0
         for old, new in zip(self.visible[: self.cached], visible, strict=False):

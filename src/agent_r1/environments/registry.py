@@ -12,6 +12,7 @@ from agent_r1.parameters import ParameterError, nearest
 
 ENVIRONMENTS: dict[str, str] = {
     "multihop_qa": "agent_r1.environments.multihop_qa:MultihopQAEnv",
+    "textworld": "agent_r1.environments.textworld:TextWorldEnv",
 }
 """Name → import path; imported when asked for."""
 

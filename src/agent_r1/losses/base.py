@@ -38,7 +38,8 @@ class LossParameters(KlParameters):
     """Weight of the entropy bonus."""
     importance_correction: Literal["none", "token", "sequence"] = "none"
     """Weigh the loss by trainer / sampler, per token or per sequence; see
-    `agent_r1.losses.importance`."""
+    `agent_r1.losses.importance`. For objectives on advantages: sft and dpo imitate what is there,
+    whoever sampled it."""
     importance_mode: Literal["truncate", "mask"] = "truncate"
     """What a weight above the cap becomes: the cap, or 0."""
     importance_cap: float = Field(2.0, gt=0)

@@ -14,7 +14,8 @@ import torch
 from agent_r1.parameters import ParameterError, nearest
 
 _LOG_RATIO_LIMIT = 20.0
-"""exp(20) ≈ 5e8 nats: past it only overflow, no information."""
+"""exp(20) ≈ 5e8 nats: past it k3 only overflows. Below -20 it is the log-ratio itself, and kept: a
+token that the reference all but excludes must be pulled back most."""
 
 
 def k1(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
@@ -29,7 +30,7 @@ def k2(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
 
 def k3(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
     """r - 1 - log r with r = reference / policy, nats per token; never negative."""
-    log_ratio = (reference - logprobs).clamp(-_LOG_RATIO_LIMIT, _LOG_RATIO_LIMIT)
+    log_ratio = (reference - logprobs).clamp(max=_LOG_RATIO_LIMIT)
     return log_ratio.expm1() - log_ratio
 
 

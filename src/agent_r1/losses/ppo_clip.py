@@ -17,7 +17,8 @@ from agent_r1.losses.ratio import ratio
 def ppo_clip(inputs: ObjectiveInputs, parameters: LossParameters) -> TokenLosses:
     """Clipped surrogate per token; 0, with gradient 0, where the mask is false.
 
-    ``clipped_low`` and ``clipped_high`` mark the tokens whose gradient a bound took away.
+    ``clipped_low`` and ``clipped_high`` mark the tokens whose gradient one of the bounds of eq. 7
+    took away; the dual clip is in neither.
     """
     # Replaced before the arithmetic: 0 * NaN in a backward pass would be NaN.
     mask = inputs.mask

@@ -1,7 +1,8 @@
 """Rollouts: a policy acts in environments, and every token of it is recorded.
 
 1. `Trajectory` is a small state machine — context → action → environment → context … — that knows
-   tokens, limits and rows, and neither models nor text.
+   tokens, limits and rows, and neither models nor text. Its `Window` decides what the policy sees
+   of a stream that has become too long.
 2. `collect` drives thousands of them on one event loop: the engine samples, the chat format reads
    and writes turns, the environment executes.
 3. The `Turnstile` of the deterministic mode lets no trajectory generate before all have arrived:

@@ -2,7 +2,8 @@
 
 1. Trajectories start in cohorts: the environments reset, and a prompt that several members of a
    group share is computed once and forked.
-2. Each then goes round: sample an action, read it, execute it, append what came back.
+2. Each then goes round: sample an action, read it, execute it, append what came back, and move
+   the window if that is too long.
 3. Deterministic mode: a cohort is a fixed wave of ``concurrency`` trajectories, and a turnstile
    stands before every generation. Otherwise a cohort is a group, and the next one starts as soon
    as there is room.
@@ -233,6 +234,8 @@ class _Collection:
                 f"'{self._engine.weight_version}'"
             )
         started_at = datetime.now(UTC)
+        if trajectory.pending_window is not None:
+            self._engine.window(trajectory.id, *trajectory.pending_window)
         generation = await self._engine.generate(
             trajectory.id, trajectory.pending, trajectory.sampling(self._chat.stop_token_ids)
         )

@@ -40,10 +40,13 @@ class RolloutParameters(Parameters):
     """Tokens of an action. A longer one is cut, not parsed, and ends the trajectory
     (``token_budget``): a policy that runs on would do so at the next step too."""
     max_context_tokens: int = Field(512, ge=2)
-    """Tokens of the whole stream, all actions and observations included."""
-    on_overflow: Literal["truncate"] = "truncate"
-    """What happens when the context is full: the trajectory is truncated
-    (``context_overflow``)."""
+    """Tokens that the policy sees at most, the action that it samples included."""
+    on_overflow: Literal["truncate", "end", "window"] = "truncate"
+    """What happens when they are used up: the trajectory ends (``context_overflow``) with the last
+    action or observation cut, or before anything is cut; or the oldest steps leave the context."""
+    window_keep: float = Field(0.5, ge=0, le=1)
+    """With ``window``: the share of the room behind the prompt that the latest steps have after a
+    move."""
     concurrency: int = Field(512, ge=1)
     """Trajectories that run at the same time; more wait."""
     deterministic: bool = True
@@ -51,6 +54,17 @@ class RolloutParameters(Parameters):
     each other before each generation. False lets each go on as soon as it can."""
     dynamic_sampling: DynamicSamplingParameters = DynamicSamplingParameters()
     """In training; an evaluation plays its tasks whatever they teach."""
+
+    @model_validator(mode="after")
+    def _has_room_for_a_prompt(self) -> RolloutParameters:
+        whole_actions = self.on_overflow != "truncate"
+        if whole_actions and self.max_tokens_per_step >= self.max_context_tokens:
+            raise ParameterError(
+                f"on_overflow {self.on_overflow} keeps max_tokens_per_step "
+                f"({self.max_tokens_per_step}) tokens free for an action, and max_context_tokens is"
+                f" {self.max_context_tokens}, so no prompt would fit: give max_context_tokens more"
+            )
+        return self
 
     @model_validator(mode="after")
     def _has_something_to_compare(self) -> RolloutParameters:

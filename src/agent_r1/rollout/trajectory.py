@@ -11,9 +11,11 @@
    `token_budget` if it used all tokens of a step, for `context_overflow` if the context was full.
 3. `observe` completes the row with what the environment answered, and appends the observation to
    the stream. A trajectory that may not act again ends truncated (`max_steps`,
-   `context_overflow`); what was appended is kept as ``final_token_ids``, as far as it fits.
+   `context_overflow`); what was appended is kept as ``final_token_ids``, as far as the window
+   allows.
 4. The stream only ever grows by appended ids, so each prompt starts with the one before it plus
-   the action that was sampled, token for token.
+   the action that was sampled, token for token, but for what the window dropped between
+   (`agent_r1.rollout.window`).
 
 Every trajectory ends exactly once, on its last row, either terminated or truncated.
 """
@@ -30,6 +32,7 @@ from typing import Any
 from agent_r1.engines.base import Generation, Sampling
 from agent_r1.mdp import Action, ActionType, EndReason, Transition
 from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.window import Window
 from agent_r1.seeding import derive_seed
 
 
@@ -71,6 +74,8 @@ class Trajectory:
         """All tokens so far."""
         self.pending: list[int] = []
         """The end of the stream that the engine does not know yet."""
+        self.pending_window: tuple[int, int] | None = None
+        """(prefix, start) of a window that the engine does not know yet."""
         self.rows: list[dict[str, Any]] = []
         """Rows of the rollouts table; the last one is open while the environment acts."""
         self.timings: list[dict[str, Any]] = []
@@ -78,7 +83,7 @@ class Trajectory:
         self._parameters = parameters
         self._version = policy_version
         self._context: list[int] = []
-        self._prefix = 0
+        self._window = Window(parameters)
         self._state_key = ""
 
     @property
@@ -92,12 +97,11 @@ class Trajectory:
         """Append the prompt; ``state_key`` names the state that it describes."""
         self._require(Phase.CONTEXT)
         self._state_key = state_key
-        limit = self._parameters.max_context_tokens
-        if len(prompt_ids) >= limit:
+        if not self._window.open(len(prompt_ids)):
+            limit = self._parameters.max_context_tokens
             info = {"prompt_tokens": len(prompt_ids), "max_context_tokens": limit}
             self._end_without_action(EndReason.PROMPT_TOO_LONG, 0.0, info)
             return
-        self._prefix = len(prompt_ids)
         self._append(prompt_ids)
         self.phase = Phase.ACTION
 
@@ -125,9 +129,8 @@ class Trajectory:
         """How the next action is sampled: its budget is what the step and the context allow."""
         self._require(Phase.ACTION)
         parameters = self._parameters
-        room = parameters.max_context_tokens - len(self.stream)
         return Sampling(
-            max_tokens=min(parameters.max_tokens_per_step, room),
+            max_tokens=self._window.budget(len(self.stream)),
             stop_token_ids=tuple(stop_token_ids),
             seed=self._seed(),
             temperature=self.request.temperature,
@@ -140,11 +143,21 @@ class Trajectory:
         return derive_seed(self.request.seed, len(self.rows))
 
     def act(self, generation: Generation, action: Action, started_at: datetime) -> None:
-        """Append the sampled action; ``action`` is what it was read as."""
+        """Append the sampled action; ``action`` is what it was read as.
+
+        Raises:
+            RuntimeError: the engine saw more or fewer tokens than the table says it did.
+        """
         self._require(Phase.ACTION)
         self._open_row(generation, action, started_at)
+        if generation.prompt_tokens != self.rows[-1]["prompt_tokens"]:
+            raise RuntimeError(
+                f"trajectory '{self.id}', step {len(self.rows) - 1}: the engine saw "
+                f"{generation.prompt_tokens} tokens, but {self.rows[-1]['prompt_tokens']} are shown"
+            )
+        self._window.begin_step(len(self.stream))
         self.stream.extend(generation.token_ids)
-        self.pending = []
+        self.pending, self.pending_window = [], None
         self.phase = Phase.ENVIRONMENT
         if action.type is ActionType.CUT:
             budget = len(generation.token_ids) >= self._parameters.max_tokens_per_step
@@ -162,8 +175,8 @@ class Trajectory:
             "policy_version": self._version,
             "state_key": self._state_key,
             "context_token_ids": self._context,
-            "context_prefix": self._prefix,
-            "context_start": 0,
+            "context_prefix": self._window.prefix,
+            "context_start": self._window.start,
             "context_drops": None,
             "action_token_ids": generation.token_ids,
             "action_logprobs": generation.logprobs,
@@ -179,7 +192,7 @@ class Trajectory:
             "end_reason": None,
             "final_token_ids": None,
             "finish_reason": generation.finish_reason,
-            "prompt_tokens": len(self.stream),
+            "prompt_tokens": self._window.shown(len(self.stream)),
             "completion_tokens": len(generation.token_ids),
             "media": None,
             "seed": self._seed(),
@@ -238,17 +251,19 @@ class Trajectory:
             "tool_latencies_ms": [result.latency_ms for result in results],
         }
         self._state_key = state_key
-        room = self._parameters.max_context_tokens - len(self.stream)
-        final = list(appended_ids[:room])
+        length, before = len(self.stream), self._window.start
+        final = self._window.whole_or_cut(length, appended_ids)
         if transition.terminated:
             self._end(transition.end_reason or EndReason.ENVIRONMENT, terminated=True)
         elif transition.truncated:
             self._end(transition.end_reason or EndReason.ENVIRONMENT, final=final)
         elif len(self.rows) >= self._parameters.max_steps:
             self._end(EndReason.MAX_STEPS, final=final)
-        elif len(appended_ids) >= room:
+        elif not self._window.admit(length, len(appended_ids)):
             self._end(EndReason.CONTEXT_OVERFLOW, final=final)
         else:
+            if self._window.start != before:
+                self.pending_window = (self._window.prefix, self._window.start)
             self._append(appended_ids)
             self.phase = Phase.ACTION
 

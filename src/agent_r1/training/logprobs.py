@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import torch
+from pydantic import Field
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
@@ -39,7 +40,7 @@ LOGITS_PER_CHUNK = 1 << 23
 class LogprobParameters(Parameters):
     """``logprobs`` in ``conf/``: how the trainer scores the sampled tokens."""
 
-    micro_batch_sequences: int = 32
+    micro_batch_sequences: int = Field(32, ge=1)
     """Sequences per forward; speed and memory only."""
     reference: bool = True
     """Score the reference policy too; the KL needs it."""

@@ -12,6 +12,7 @@ import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
 import torch
 from pydantic import Field
@@ -29,6 +30,10 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 """What AdamW keeps of each parameter."""
 
 
+Decay = Annotated[float, Field(ge=0, lt=1)]
+"""What a moment keeps of itself at each step."""
+
+
 class TrainerStateError(ValueError):
     """A trainer state does not fit the model that it is restored to."""
 
@@ -40,7 +45,7 @@ class OptimizerParameters(Parameters):
     """Step size after the warm-up."""
     warmup_steps: int = Field(0, ge=0)
     """Optimizer steps over which the learning rate rises linearly from 0."""
-    betas: tuple[float, float] = (0.9, 0.999)
+    betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of AdamW's first and second moment."""
     eps: float = Field(1e-8, gt=0)
     """Added to the root of the second moment: a weight whose gradient is far smaller than this is

@@ -42,8 +42,11 @@ class UpdateBatch:
 
     @property
     def drift(self) -> np.ndarray:
-        """float32 nats: |sampler's - trainer's log-prob| of each token."""
-        return np.abs(self.sampler_logprobs - self.old_logprobs.numpy())
+        """float32 nats: |sampler's - trainer's log-prob| of the tokens for which both are finite;
+        where a token is trained on, they are."""
+        sampler, trainer = self.sampler_logprobs, self.old_logprobs.numpy()
+        known = np.isfinite(sampler) & np.isfinite(trainer)
+        return np.abs(sampler[known] - trainer[known])
 
     @property
     def trained(self) -> np.ndarray:
@@ -146,7 +149,7 @@ def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
     whose advantages are all 0: nothing to learn), ``zero_variance_group_count`` and
     ``singleton_groups`` (their number, and how many have one scored member),
     ``trained_trajectories``, ``logprob_drift_max`` and ``logprob_drift_mean`` (nats, |sampler -
-    trainer|, over all action tokens); with a critic those of `ValueTargets.health`.
+    trainer|, over all action tokens that both have); with a critic those of `ValueTargets.health`.
     """
     size = np.zeros(len(batch.sequences.trajectories.ids))
     flat = np.abs(np.where(batch.mask, batch.advantages.numpy(), 0.0))

@@ -19,7 +19,7 @@ TABLE = rollouts(
 REWARDS = rewards(
     TABLE, p__0=0.5, p__1=1.0, p__2=None, p__3=0.0, q__0=0.3, q__1=0.3, r__0=1.0, r__1=None
 )
-DPO = {"objective": "dpo"}
+DPO = "dpo"
 
 
 def test_the_best_is_chosen_against_the_worst_and_ties_give_no_pair() -> None:
@@ -42,7 +42,7 @@ def test_row_order_does_not_matter() -> None:
     assert build_preferences(shuffled, REWARDS, DPO).equals(build_preferences(TABLE, REWARDS, DPO))
 
 
-@pytest.mark.parametrize("parameters", [{}, {"objective": "ppo_clip"}])
-def test_other_objectives_get_the_empty_table(parameters: dict) -> None:
-    assert build_preferences(TABLE, REWARDS, parameters).equals(schemas.empty("preferences"))
+@pytest.mark.parametrize("objective", [None, "ppo_clip"])
+def test_other_objectives_get_the_empty_table(objective: str | None) -> None:
+    assert build_preferences(TABLE, REWARDS, objective).equals(schemas.empty("preferences"))
     assert build_preferences(TABLE, REWARDS).equals(schemas.empty("preferences"))

@@ -69,7 +69,7 @@ class Experiment:
             table,
             logprobs,
             compute_advantages(table, scores, logprobs, advantage or {}, controllers),
-            build_preferences(table, scores, UPDATE | parameters),
+            build_preferences(table, scores, (UPDATE | parameters).get("objective")),
             UPDATE | parameters,
             {},
             seed,

@@ -13,7 +13,7 @@ def create_pipeline() -> Pipeline:
         [
             Node(
                 build_preferences,
-                inputs=["rollouts", "rewards", "params:update"],
+                inputs=["rollouts", "rewards", "params:update.objective"],
                 outputs="preferences",
                 name="build_preferences",
             )

@@ -1,0 +1,169 @@
+"""Text games: what decides a game, what an episode of one is, and what it costs to be without."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from agent_r1.environments import make_environment, start, transition
+from agent_r1.extras import MissingExtraError
+from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall
+from agent_r1.parameters import ParameterError
+from agent_r1.tasks.textworld import load_textworld, start_game
+
+SIZES = {"train": 1, "validation": 0, "in_domain": 0, "held_out": 1, "ood": 0}
+SMALL = {"rooms": 3, "objects": 3, "quest_length": 4, "sizes": SIZES}
+SOURCES = Path(__file__).parents[2] / "src/agent_r1/environments"
+
+
+def act(*commands: str) -> Action:
+    calls = tuple(ToolCall("act", {"command": command}) for command in commands)
+    return Action(ActionType.TOOL_CALL, "…", tool_calls=calls)
+
+
+def begin(task, **options):
+    env = make_environment("textworld", task, None, options)
+    return env, asyncio.run(start(env))
+
+
+def play(env, *commands: str):
+    return asyncio.run(transition(env, act(*commands)))
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory):
+    pytest.importorskip("textworld")
+    parameters = SMALL | {"folder": str(tmp_path_factory.mktemp("games"))}
+    return parameters, load_textworld(parameters)[0]
+
+
+@pytest.fixture
+def task(games):
+    return games[1].to_dict("records")[0]
+
+
+@pytest.fixture
+def way(task):
+    """The commands of the shortest way."""
+    return [turn["call"]["arguments"]["command"] for turn in json.loads(task["payload"])["script"]]
+
+
+def test_the_environment_is_small():
+    assert len((SOURCES / "textworld.py").read_text(encoding="utf-8").splitlines()) <= 52
+
+
+def test_without_the_package_the_error_says_how_to_install_it(tmp_path, monkeypatch):
+    for name in ("textworld", "textworld.generator"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[textworld\]'"):
+        load_textworld(SMALL | {"folder": str(tmp_path)})
+
+
+def test_an_unknown_parameter_is_named():
+    with pytest.raises(ParameterError, match="'rooms'"):
+        load_textworld({"room": 3})
+
+
+def test_a_game_that_is_gone_is_a_failure_of_the_environment(tmp_path):
+    payload = {"game": str(tmp_path / "g.z8"), "sha256": "0"}
+    with pytest.raises(EnvironmentFailure, match="run prepare_tasks again"):
+        start_game(payload)
+    with pytest.raises(EnvironmentFailure, match="run prepare_tasks again"):
+        begin({"task_id": "t", "prompt": "", "answers": [], "payload": json.dumps(payload)})
+
+
+@pytest.mark.slow
+def test_the_same_parameters_give_the_same_bytes_of_other_games_in_each_split(games, tmp_path):
+    parameters, tasks = games
+    assert tasks["split"].tolist() == ["train", "held_out"]
+    payloads = [json.loads(payload) for payload in tasks["payload"]]
+    assert len({payload["sha256"] for payload in payloads}) == 2
+    kept = load_textworld(parameters)[0]
+    pd.testing.assert_frame_equal(kept, tasks)
+    elsewhere = load_textworld(parameters | {"folder": str(tmp_path)})[0]
+    made = [json.loads(payload) for payload in elsewhere["payload"]]
+    assert [one["sha256"] for one in made] == [one["sha256"] for one in payloads]
+    assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".json", ".z8"] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reward", ["score", "progress"])
+def test_the_shortest_way_wins_and_earns_one(task, way, reward):
+    """At its end, or each command its share."""
+    env, first = begin(task, reward=reward)
+    assert first["task"] == task["prompt"]
+    assert way[0] in first["scene"]
+    steps = [play(env, command) for command in way]
+    share = 1 / len(way)
+    expected = {"score": [0.0] * (len(way) - 1) + [1.0], "progress": [share] * len(way)}
+    assert [step.reward for step in steps] == pytest.approx(expected[reward])
+    assert [step.terminated for step in steps] == [False] * (len(way) - 1) + [True]
+    assert steps[-1].end_reason is EndReason.ENVIRONMENT
+
+
+@pytest.mark.slow
+def test_a_way_back_costs_what_the_way_there_earned(task):
+    env, first = begin(task, reward="progress")
+    there = re.search(r"You can: .*go (north|south|east|west)", first["scene"])[1]
+    back = {"north": "south", "south": "north", "east": "west", "west": "east"}[there]
+    assert play(env, f"go {there}", f"go {back}").reward == pytest.approx(0)
+
+
+@pytest.mark.slow
+def test_parallel_commands_are_played_in_order(task, way):
+    env, _ = begin(task)
+    step = play(env, *way)
+    assert (step.reward, step.terminated) == (1.0, True)
+    assert len(step.tool_results) == len(way)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["fly", "undo", "save", "restart", "quit", ""])
+def test_p34_what_the_game_does_not_offer_does_not_reach_the_interpreter(task, way, command):
+    env, _ = begin(task)
+    step = play(env, command)
+    assert step.observation == {"tool_results": ["That cannot be done."]}
+    assert (step.reward, step.terminated) == (0.0, False)
+    assert play(env, *way).reward == 1.0
+
+
+@pytest.mark.slow
+def test_an_answer_gives_up(task):
+    env, _ = begin(task)
+    step = asyncio.run(transition(env, Action(ActionType.ANSWER, "…", answer="enough")))
+    assert (step.reward, step.terminated) == (0.0, True)
+
+
+@pytest.mark.slow
+def test_p32_many_episodes_at_once_do_not_disturb_each_other(games):
+    tasks = games[1].to_dict("records")
+
+    async def episode(number: int) -> list[float]:
+        task = tasks[number % len(tasks)]
+        env = make_environment("textworld", task, None, {"reward": "progress"})
+        await start(env)
+        script = env.payload["script"]
+        return [(await transition(env, act(turn["call"]["arguments"]["command"]))).reward
+                for turn in script]  # fmt: skip
+
+    async def all_of_them() -> list[list[float]]:
+        return await asyncio.gather(*(episode(number) for number in range(16)))
+
+    for rewards in asyncio.run(all_of_them()):
+        assert sum(rewards) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_a_changed_game_is_not_played(games, tmp_path):
+    parameters = SMALL | {"folder": str(tmp_path), "sizes": SIZES | {"held_out": 0}}
+    task = load_textworld(parameters)[0].to_dict("records")[0]
+    logic = Path(json.loads(task["payload"])["game"]).with_suffix(".json")
+    logic.write_text(logic.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    with pytest.raises(EnvironmentFailure, match="was changed"):
+        begin(task)

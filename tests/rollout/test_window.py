@@ -1,0 +1,237 @@
+"""Long contexts, by hand-computed tokens and in the toy world.
+
+Pinned: how much may stand in the context, what is dropped and when, how it ends where nothing can
+be dropped, and that the table says what the engine saw.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from invariants import check_tables
+from replays import again
+from toy_world import CALL, STOPS, FakeEngine, ToyEnv, parameters, requests, run, scripted
+
+from agent_r1 import schemas
+from agent_r1.engines.base import Generation
+from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.mdp import Action, ActionType, EndReason, Transition, visible_context
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout import RolloutParameters
+from agent_r1.rollout.trajectory import Phase, Trajectory
+
+NOW = datetime(2025, 1, 1, tzinfo=UTC)
+GO_ON = Transition({"tool_results": ["x"]}, 0.0)
+MODES = ("truncate", "end", "window")
+
+
+def new(prompt: int = 4, **limits) -> Trajectory:
+    """A context of 20 tokens, actions of at most 4; the prompt leaves room for 12 before them."""
+    limits = {"max_context_tokens": 20, "max_tokens_per_step": 4, "max_steps": 50} | limits
+    trajectory = Trajectory(requests(1, 1)[0], parameters(**limits), "v0")
+    trajectory.begin([1] * prompt, "s0")
+    return trajectory
+
+
+def play(trajectory: Trajectory, action: int = 2, observation: int = 3) -> None:
+    """One step of so many tokens; ids tell the steps apart."""
+    step = len(trajectory.rows)
+    shown = trajectory.rows[-1]["context_start"] if trajectory.rows else 0
+    if trajectory.pending_window is not None:
+        _, shown = trajectory.pending_window
+    seen = visible_context(trajectory.stream, 4, shown)
+    generation = Generation([100 + step] * action, [0.0] * action, "stop", len(seen), 0, 1.0)
+    trajectory.act(generation, Action(ActionType.TOOL_CALL, "x"), NOW)
+    trajectory.observe(GO_ON, "x", [200 + step] * observation, f"s{step + 1}")
+
+
+def test_a_move_drops_whole_steps_until_half_of_the_room_is_free():
+    """The prompt is 4, an action may be 4, so 12 are for steps of 5. Two of them fit. Three are 15,
+    and of 12 * 0.5 = 6 tokens the last step alone takes no more."""
+    trajectory = new(on_overflow="window")
+    for _ in range(2):
+        play(trajectory)
+        assert trajectory.pending_window is None
+    play(trajectory)
+    assert trajectory.pending_window == (4, 14)
+    play(trajectory)
+    assert trajectory.pending_window is None
+    assert [row["context_start"] for row in trajectory.rows] == [0, 0, 0, 14]
+    assert [row["prompt_tokens"] for row in trajectory.rows] == [4, 9, 14, 9]
+    seen = visible_context(trajectory.stream, 4, 14)
+    assert seen == [1] * 4 + [102] * 2 + [202] * 3 + [103] * 2 + [203] * 3
+
+
+@pytest.mark.parametrize(
+    ("keep", "start"),
+    [(0.0, 14), (0.4, 14), (0.83, 14), (0.84, 9), (1.0, 9)],  # 10 of 12 are 0.833…
+)
+def test_window_keep_is_the_share_of_the_room_that_the_latest_steps_have(keep, start):
+    trajectory = new(on_overflow="window", window_keep=keep)
+    for _ in range(3):
+        play(trajectory)
+    assert trajectory.pending_window == (4, start)
+
+
+def test_a_window_moves_again_when_it_is_full_again():
+    trajectory = new(on_overflow="window")
+    for _ in range(8):
+        play(trajectory)
+    assert [row["context_start"] for row in trajectory.rows] == [0, 0, 0, 14, 14, 24, 24, 34]
+
+
+def test_p09_the_task_is_never_dropped_however_long_the_episode_is():
+    trajectory = new(on_overflow="window", max_steps=50)
+    for _ in range(49):
+        play(trajectory)
+        assert (
+            visible_context(trajectory.stream, 4, trajectory.rows[-1]["context_start"])[:4]
+            == [1] * 4
+        )
+    assert {row["context_prefix"] for row in trajectory.rows} == {4}
+    assert trajectory.phase is Phase.ACTION
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_p08_a_prompt_must_leave_room_for_an_action(mode):
+    """For one token of it where actions may be cut, and else for a whole one."""
+    longest = {"truncate": 19, "end": 16, "window": 16}[mode]
+    assert new(longest, on_overflow=mode).phase is Phase.ACTION
+    (row,) = new(longest + 1, on_overflow=mode).rows
+    assert (row["action_type"], row["end_reason"]) == ("none", "prompt_too_long")
+    assert (row["context_prefix"], row["context_start"], row["prompt_tokens"]) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_p10_only_truncate_ever_cuts_an_action_for_want_of_context(mode):
+    trajectory = new(on_overflow=mode)
+    play(trajectory, observation=12)
+    if mode == "truncate":
+        assert trajectory.sampling((3,)).max_tokens == 2
+    elif mode == "window":
+        # 14 tokens and an action of 4 do not fit, and there is no step that could go.
+        assert trajectory.rows[-1]["end_reason"] == "context_overflow"
+    else:
+        assert trajectory.phase is Phase.ENDED
+    trajectory = new(on_overflow=mode)
+    play(trajectory, observation=10)
+    assert trajectory.sampling((3,)).max_tokens == 4
+
+
+@pytest.mark.parametrize(
+    ("mode", "observation", "final"),
+    [
+        # 4 of the prompt, 2 of the action: 14 are free, 10 if a whole action is to follow.
+        ("truncate", 13, None),
+        ("truncate", 14, 14),
+        ("truncate", 20, 14),
+        ("end", 10, None),
+        ("end", 11, 11),
+        ("end", 14, 14),
+        ("end", 15, 0),
+        ("window", 10, None),
+        ("window", 14, 14),
+        ("window", 15, 0),
+    ],
+)
+def test_an_observation_that_is_longer_than_the_context_ends_it_with_a_reason(
+    mode, observation, final
+):
+    """`truncate` keeps what fits of it; the others keep all or nothing."""
+    trajectory = new(on_overflow=mode)
+    play(trajectory, observation=observation)
+    row = trajectory.rows[-1]
+    assert row["end_reason"] == (None if final is None else EndReason.CONTEXT_OVERFLOW.value)
+    assert row["truncated"] == (final is not None)
+    assert row["final_token_ids"] == (None if final is None else [200] * final)
+
+
+def test_a_long_observation_late_in_an_episode_drops_all_steps_but_its_own():
+    trajectory = new(on_overflow="window")
+    play(trajectory)
+    play(trajectory, observation=10)  # 2 + 10 are all the room there is
+    assert trajectory.pending_window == (4, 9)
+    play(trajectory, observation=11)
+    assert trajectory.rows[-1]["end_reason"] == "context_overflow"
+    assert trajectory.rows[-1]["final_token_ids"] == []
+    assert trajectory.rows[-1]["context_start"] == 9
+
+
+def test_the_last_state_is_seen_through_the_window_of_the_last_step():
+    """An episode may end where one more observation would have moved the window: it stays."""
+    for observation, final in ((3, 3), (4, 4), (5, 0)):
+        trajectory = new(on_overflow="window", max_steps=3)
+        play(trajectory)
+        play(trajectory)
+        play(trajectory, observation=observation)
+        row = trajectory.rows[-1]
+        assert (row["end_reason"], row["context_start"]) == ("max_steps", 0)
+        assert row["final_token_ids"] == [202] * final
+
+
+def test_an_engine_that_saw_something_else_is_an_error():
+    trajectory = new(on_overflow="window")
+    generation = Generation([5], [0.0], "stop", 3, 0, 1.0)
+    with pytest.raises(RuntimeError, match=r"step 0: the engine saw 3 tokens, but 4 are shown"):
+        trajectory.act(generation, Action(ActionType.TOOL_CALL, "x"), NOW)
+
+
+@pytest.mark.parametrize("mode", ["end", "window"])
+def test_a_context_without_room_for_any_prompt_is_refused(mode):
+    with pytest.raises(ParameterError, match="no prompt would fit"):
+        RolloutParameters.read(
+            {"on_overflow": mode, "max_context_tokens": 64, "max_tokens_per_step": 64}, "rollout"
+        )
+
+
+LONG = {"max_steps": 40, "max_context_tokens": 60, "on_overflow": "window"}
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+@pytest.mark.parametrize("concurrency", [1, 5, 100])
+def test_the_table_says_what_the_engine_saw_in_each_step(deterministic, concurrency):
+    """Of many trajectories at once, whose groups share their prompts."""
+
+    class Endless(ToyEnv):
+        async def step(self, action):
+            observation, _ = await super().step(action)
+            return observation or {"go": "on"}, 0.0, False, False, {}
+
+    limits = LONG | {"deterministic": deterministic, "concurrency": concurrency}
+    engine = FakeEngine(lengths=(1, 9))
+    wanted = requests(3, 3)
+    rollouts, timings = run(engine, wanted, Endless, **limits)
+    check_tables(rollouts, timings, parameters(**limits), STOPS)
+    moves = 0
+    for name, steps in rollouts.groupby("trajectory_id"):
+        stream: list[int] = []
+        for row, seen in zip(steps.to_dict("records"), engine.seen[name], strict=True):
+            stream += list(row["context_token_ids"])
+            window = (row["context_prefix"], row["context_start"], row["context_drops"])
+            assert visible_context(stream, *window) == seen
+            stream += list(row["action_token_ids"])
+        assert len(steps) == 40
+        moves += steps["context_start"].nunique() - 1
+    assert moves >= 18
+    assert again(rollouts, wanted, Endless, **limits).differences == []
+
+
+def test_a_replay_names_a_window_that_was_changed():
+    wanted = requests(1, 1, prompt="hi")
+    script = {wanted[0].trajectory_id: [[*CALL, STOPS[0]]] * 12}
+    limits = LONG | {"max_steps": 12}
+    rollouts, _ = run(ScriptedEngine(script), wanted, **limits)
+    rows = schemas.to_arrow(rollouts, "rollouts").to_pylist()
+    moved = [row["step_index"] for row in rows if row["context_start"]]
+    assert moved
+    assert again(rows, wanted, **limits).differences == []
+    rows[moved[-1]]["context_start"] -= 1
+    (difference,) = again(rows, wanted, **limits).differences
+    assert (difference.step_index, difference.column) == (moved[-1], "context_start")
+
+
+def test_without_an_overflow_all_modes_are_the_same():
+    tables = [scripted(CALL, CALL, [13], on_overflow=mode)[0] for mode in MODES]
+    assert tables[0].equals(tables[1])
+    assert tables[0].equals(tables[2])

@@ -58,6 +58,9 @@ class ToyChat:
         calls = [ToolCall("echo", {"word": f"w{token_ids[0]}-{i}"}) for i in range(kind - 1)]
         return Action(ActionType.TOOL_CALL, text, tool_calls=tuple(calls))
 
+    def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
+        return []
+
 
 class ToyEnv(BaseEnv):
     """Echoes; says how long it takes by ``delay``, which a test may change."""

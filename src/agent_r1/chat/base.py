@@ -107,8 +107,11 @@ class ChatFormat(Protocol):
         """
         ...
 
-    def reasoning_spans(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Which tokens of an action are reasoning: ``[begin, end)`` positions in the action."""
+    def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Which tokens of an action its later ones do not see: ``[begin, end)`` positions in it.
+
+        Its reasoning, where ``chat.reasoning`` is ``drop``; else none.
+        """
         ...
 
 

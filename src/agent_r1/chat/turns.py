@@ -130,6 +130,11 @@ class TurnFormat:
         layout = self._encoder.pieces(pieces)
         return self._encoder.encode(layout if unspoken else (*layout, self._end_of(action)))
 
+    def forgotten(self, action_token_ids: Sequence[int]) -> Spans:
+        """Which tokens of an action its later ones do not see: its reasoning, if that is dropped."""
+        dropped = self._params.reasoning == "drop"
+        return self.reasoning_spans(action_token_ids) if dropped else []
+
     def reasoning_spans(self, action_token_ids: Sequence[int]) -> Spans:
         """Which tokens of an action are reasoning: ``[begin, end)`` positions in the action."""
         spans = self.reasoning(self._said(action_token_ids))

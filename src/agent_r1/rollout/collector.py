@@ -255,6 +255,7 @@ class _Collection:
             appended_ids=[] if told is None else self._chat.observation_ids(told, sampled),
             state_key=environment.state_key(),
             tool_ms=tool_ms,
+            forgotten=self._chat.forgotten(sampled),
         )
 
     def _report(self, ended: int, tokens: int = 0) -> None:

@@ -108,7 +108,7 @@ class ChatFormat(Protocol):
         ...
 
     def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Which tokens of an action its later ones do not see: ``[begin, end)`` positions in it.
+        """Which tokens of an action later ones do not see: ``[begin, end)`` positions in it.
 
         Its reasoning, where ``chat.reasoning`` is ``drop``; else none.
         """

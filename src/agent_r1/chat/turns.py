@@ -131,7 +131,7 @@ class TurnFormat:
         return self._encoder.encode(layout if unspoken else (*layout, self._end_of(action)))
 
     def forgotten(self, action_token_ids: Sequence[int]) -> Spans:
-        """Which tokens of an action its later ones do not see: its reasoning, if that is dropped."""
+        """Which tokens of an action later ones do not see: its reasoning, if that is dropped."""
         dropped = self._params.reasoning == "drop"
         return self.reasoning_spans(action_token_ids) if dropped else []
 

@@ -74,7 +74,7 @@ class Trajectory:
         """All tokens so far."""
         self.pending: list[int] = []
         """The end of the stream that the engine does not know yet."""
-        self.pending_window: tuple[int, int, list[int]] | None = None
+        self.pending_window: tuple[int, int, list[int] | None] | None = None
         """(prefix, start, drops) of a window that the engine does not know yet."""
         self.rows: list[dict[str, Any]] = []
         """Rows of the rollouts table; the last one is open while the environment acts."""
@@ -269,12 +269,11 @@ class Trajectory:
 
     def _show(self, length: int, appended: int, forgotten: Sequence[tuple[int, int]]) -> bool:
         """Whether a further action can be taken; the engine is to be told of a changed window."""
-        window = self._window
-        before = window.start
+        window, before = self._window, self._window.start
         window.drop(forgotten)
         fits = window.admit(length, appended)
         if forgotten or window.start != before:
-            self.pending_window = (window.prefix, window.start, list(window.drops))
+            self.pending_window = (window.prefix, window.start, list(window.drops) or None)
         return fits
 
     def _end(

@@ -14,8 +14,8 @@
    reads once more, what is still shown.
 6. The last step is never dropped: it is what the next action is about. If it does not fit alone
    beside the prompt (an observation that is longer than the window), the trajectory ends as in 4.
-7. Of an action, spans may be dropped before the next one (``chat.reasoning: drop``): the policy does
-   not see them again, and they take no room.
+7. Of an action, spans may be dropped before the next one (``chat.reasoning: drop``): the policy
+   does not see them again, and they take no room.
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ import pytest
 from click.testing import CliRunner
 from kedro.framework.startup import _get_project_metadata
 from toy_experiment import finish_experiment
-from toy_tokenizer import build_tokenizer
 
 from agent_r1.cli import cli
 from agent_r1.lineage import ManifestStore
@@ -157,25 +156,3 @@ def test_every_command_has_help(command):
     text = CliRunner().invoke(cli, [command, "--help"]).output
     assert "--env" in text
     assert len(text.splitlines()) > 8
-
-
-def test_check_template_says_what_works(kedro, tmp_path):
-    folder = tmp_path / "model"
-    build_tokenizer().save_pretrained(folder)
-    able = kedro("check-template", str(folder))
-    assert able.code == 0
-    assert "  hermes: works" in able.text
-    assert "  native: the chat template renders no tools" in able.text
-    assert able.text.splitlines()[-1] == "The configured format, hermes, works."
-
-
-def test_check_template_fails_where_the_configured_format_does(kedro, tmp_path):
-    folder = tmp_path / "model"
-    build_tokenizer("{{ raise_exception('only on Sundays') }}").save_pretrained(folder)
-    unable = kedro("check-template", str(folder))
-    assert unable.code == 1
-    assert "only on Sundays" in unable.text
-    assert unable.text.splitlines()[-1] == "The configured format, hermes, cannot be used."
-    missing = kedro("check-template", str(tmp_path / "nowhere"))
-    assert missing.code == 1
-    assert "nowhere' does not exist" in missing.text

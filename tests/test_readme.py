@@ -23,11 +23,14 @@ from agent_r1.presets import PresetConfigLoader, read_preset
 
 REPOSITORY = Path(__file__).parents[1]
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^kedro run.*$", README, re.MULTILINE)
+CHINESE = (REPOSITORY / "README.zh.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^kedro run.*$", README + CHINESE, re.MULTILINE)
 ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
 SECTION = README.partition("## Algorithms\n")[2].partition("\n## ")[0]
 ROWS = dict(re.findall(r"^\| `(\w+)`[^|]*\| (.*) \|$", SECTION, re.MULTILINE))
-OWN = re.findall(r"^kedro (?:rerun|lineage|verify|replay).*$", README, re.MULTILINE)
+OWN = re.findall(
+    r"^kedro (?:rerun|lineage|verify|replay|check-template).*$", README + CHINESE, re.MULTILINE
+)
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 
 
@@ -123,7 +126,8 @@ def test_there_are_commands():
 
 
 def test_files_that_are_named_exist():
-    shipped = re.findall(r"`((?:src|conf|notebooks|data/01_raw)/[\w./-]+\.\w+)`", README)
+    named = r"`((?:src|conf|notebooks|tests|data/01_raw)/[\w./-]+\.\w+)`"
+    shipped = re.findall(named, README + CHINESE)
     assert shipped
     missing = [name for name in shipped if not (REPOSITORY / name).exists()]
     assert missing == ["src/agent_r1/environments/calculator.py"]  # the example is the reader's

@@ -243,6 +243,36 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
         sys.exit(1)
 
 
+# -------------------------------------------------------------------------------- check-template
+
+
+@cli.command("check-template")
+@click.argument("folder", metavar="[MODEL_FOLDER]", required=False)
+@click.option("--env", "-e", help="Kedro's configuration environment.")
+def check_template(folder: str | None, env: str | None) -> None:
+    """Say what the chat template of a model can do, and which chat formats work with it.
+
+    MODEL_FOLDER has the tokenizer; by default it is model.path of conf/. Exit code 1 if the
+    configured chat.format cannot be used.
+    """
+    folder = str(Path(folder).absolute()) if folder else None
+    project = _project()
+    with UserErrors():
+        from agent_r1.chat import ChatParameters
+        from agent_r1.chat.inspection import inspect_template
+        from agent_r1.experiment import resolved_parameters
+        from agent_r1.kedro_session import Session
+        from agent_r1.reporting import template_lines
+
+        with Session(project, {}, env) as session:
+            groups = resolved_parameters(session.catalog()).groups
+        parameters = ChatParameters.read(groups["chat"], "chat")
+        result = inspect_template(folder or groups["model"]["path"], parameters)
+        _print(template_lines(result, parameters.format))
+    if result.refusals[parameters.format] is not None:
+        sys.exit(1)
+
+
 # ---------------------------------------------------------------------------------------- shared
 
 

@@ -14,6 +14,7 @@ from agent_r1.lineage.verify import Verification, summary
 from agent_r1.pipelines.namespaces import full_iteration
 
 if TYPE_CHECKING:  # `verify` and `lineage` need no torch
+    from agent_r1.chat.inspection import Inspection
     from agent_r1.replay import Replayed
     from agent_r1.rerun import Rerun
 
@@ -165,3 +166,16 @@ def _code(manifest: Manifest) -> str:
     if not commit:
         return f"agent-r1 {manifest.code['version']}"
     return f"commit {commit[:8]}{' + changes' if manifest.code.get('dirty') else ''}"
+
+
+def template_lines(inspection: Inspection, format_: str) -> list[str]:
+    """What a chat template can do, and whether ``format_``, which is configured, can be used."""
+    lines = [
+        f"{'   ' if finding.good else ' ! '}{finding.question}: {finding.answer}"
+        for finding in inspection.findings
+    ]
+    lines.append("chat.format:")
+    for name, refusal in inspection.refusals.items():
+        lines.append(f"  {name}: {'works' if refusal is None else refusal}")
+    able = inspection.refusals[format_] is None
+    return [*lines, f"The configured format, {format_}, {'works' if able else 'cannot be used'}."]

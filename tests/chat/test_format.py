@@ -172,10 +172,10 @@ def test_a_tokenizer_without_a_template_is_refused():
         make_format(ChatParameters(), build_tokenizer(None))
 
 
-@pytest.mark.parametrize("tool_turn", ["{{ raise_exception('no tools here') }}", "quoted", ""])
+@pytest.mark.parametrize("tool_turn", ["{{ raise_exception('no tools here') }}", "reversed", ""])
 def test_a_template_that_cannot_render_tools_gets_observations_as_user(tool_turn):
-    if tool_turn == "quoted":
-        tool_turn = "<|im_start|>tool\n{{ m.content | tojson }}<|im_end|>\n"
+    if tool_turn == "reversed":
+        tool_turn = "<|im_start|>tool\n{{ m.content | reverse }}<|im_end|>\n"
     template = (
         f"{{% for m in messages %}}{{% if m.role == 'tool' %}}{tool_turn}{{% else %}}"
         "<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endif %}{% endfor %}"

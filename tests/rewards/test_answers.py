@@ -53,3 +53,30 @@ def test_f1_counts_repeated_words_once_per_occurrence() -> None:
 )
 def test_extract_answer(text: str, answer: str) -> None:
     assert extract_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("Thought: done.\nAction: finish[ Paris ]", "Paris"),
+        ("```python\nfinal_answer('Paris')\n```", "Paris"),
+        (
+            "<|channel|>analysis<|message|>Rome?<|end|><|start|>assistant"
+            "<|channel|>final<|message|>Paris",
+            "Paris",
+        ),
+        ("<think>Rome</think>\nIt is Paris.", "It is Paris."),
+    ],
+)
+def test_the_answer_is_found_in_every_call_format(text: str, answer: str) -> None:
+    assert extract_answer(text) == answer
+
+
+def test_chinese_is_compared_by_characters() -> None:
+    assert exact_match("“绍 兴”。", ["绍兴"]) == 1
+    assert exact_match("绍兴市", ["绍兴"]) == 0
+    assert f1("绍兴市", ["绍兴"]) == pytest.approx(2 * 2 / (3 + 2))
+    assert f1("2008年", ["２００８年"]) == 1
+    assert substring("他出生于绍兴市。", ["绍兴"]) == 1
+    assert substring("绍大兴", ["绍兴"]) == 0
+    assert normalize("A股") == "a 股"

@@ -39,7 +39,7 @@ def play(trajectory: Trajectory, action: int = 2, observation: int = 3) -> None:
     step = len(trajectory.rows)
     shown = trajectory.rows[-1]["context_start"] if trajectory.rows else 0
     if trajectory.pending_window is not None:
-        _, shown = trajectory.pending_window
+        _, shown, _ = trajectory.pending_window
     seen = visible_context(trajectory.stream, 4, shown)
     generation = Generation([100 + step] * action, [0.0] * action, "stop", len(seen), 0, 1.0)
     trajectory.act(generation, Action(ActionType.TOOL_CALL, "x"), NOW)
@@ -54,7 +54,7 @@ def test_a_move_drops_whole_steps_until_half_of_the_room_is_free():
         play(trajectory)
         assert trajectory.pending_window is None
     play(trajectory)
-    assert trajectory.pending_window == (4, 14)
+    assert trajectory.pending_window == (4, 14, None)
     play(trajectory)
     assert trajectory.pending_window is None
     assert [row["context_start"] for row in trajectory.rows] == [0, 0, 0, 14]
@@ -71,7 +71,7 @@ def test_window_keep_is_the_share_of_the_room_that_the_latest_steps_have(keep, s
     trajectory = new(on_overflow="window", window_keep=keep)
     for _ in range(3):
         play(trajectory)
-    assert trajectory.pending_window == (4, start)
+    assert trajectory.pending_window == (4, start, None)
 
 
 def test_a_window_moves_again_when_it_is_full_again():
@@ -151,7 +151,7 @@ def test_a_long_observation_late_in_an_episode_drops_all_steps_but_its_own():
     trajectory = new(on_overflow="window")
     play(trajectory)
     play(trajectory, observation=10)  # 2 + 10 are all the room there is
-    assert trajectory.pending_window == (4, 9)
+    assert trajectory.pending_window == (4, 9, None)
     play(trajectory, observation=11)
     assert trajectory.rows[-1]["end_reason"] == "context_overflow"
     assert trajectory.rows[-1]["final_token_ids"] == []

@@ -46,7 +46,7 @@ class ToyChat:
         glue = [] if stopped else [STOPS[0]]
         return [*glue, 9, *encode(observation_text(observation))[:12], HEADER]
 
-    def parse(self, token_ids: Sequence[int], finish_reason: str) -> Action:
+    def parse(self, token_ids: Sequence[int], finish_reason: str, tools: Sequence = ()) -> Action:
         text = " ".join(map(str, token_ids))
         if finish_reason == "length":
             return Action(ActionType.CUT, text, error="cut")
@@ -57,6 +57,9 @@ class ToyChat:
             return Action(ActionType.ANSWER, text, answer=str(token_ids[0]))
         calls = [ToolCall("echo", {"word": f"w{token_ids[0]}-{i}"}) for i in range(kind - 1)]
         return Action(ActionType.TOOL_CALL, text, tool_calls=tuple(calls))
+
+    def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
+        return []
 
 
 class ToyEnv(BaseEnv):

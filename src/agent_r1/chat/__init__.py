@@ -22,7 +22,7 @@ from agent_r1.chat.base import (
     observation_messages,
     observation_text,
 )
-from agent_r1.chat.template import ChatTemplateError
+from agent_r1.chat.rendering import ChatTemplateError
 from agent_r1.chat.tokenizer import load_tokenizer
 
 __all__ = [

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from agent_r1.mdp import Action
 from agent_r1.parameters import Parameters, nearest
 from agent_r1.tools import ToolSpec
 from agent_r1.tools.unicode import valid_unicode
 
-FORMATS = {"hermes": "agent_r1.chat.hermes:HermesFormat"}
+FORMATS = {
+    "hermes": "agent_r1.chat.hermes:HermesFormat",
+    "react": "agent_r1.chat.react:ReactFormat",
+    "code": "agent_r1.chat.code:CodeFormat",
+    "native": "agent_r1.chat.native:NativeFormat",
+}
 """Call formats by name; imported when asked for."""
 
 
@@ -26,7 +32,15 @@ class ChatParameters(Parameters):
     leaves the system message to the chat template."""
     render_tools: bool = False
     """Whether the system message also lists the tools' schemas and the call syntax. Pretrained
-    chat models need it; a tiny model is fine-tuned on the syntax and saves the tokens."""
+    chat models need it; a tiny model is fine-tuned on the syntax and saves the tokens. The format
+    ``native`` always lists them, in the template's own way."""
+    reasoning: Literal["keep", "drop"] = "keep"
+    """Whether the agent sees the reasoning (``<think>``) of its earlier turns again."""
+    date: str = "2024-07-26"
+    """What templates that print the date take for today. The real one would give other prompts
+    tomorrow; this is what Llama 3.1 falls back to."""
+    template_arguments: dict[str, Any] = Field(default_factory=dict)
+    """Variables of the chat template's own, such as ``reasoning_effort: low`` of gpt-oss."""
 
     @field_validator("format")
     @classmethod
@@ -34,6 +48,12 @@ class ChatParameters(Parameters):
         if name not in FORMATS:
             raise ValueError(f"unknown chat format '{name}'.{nearest(name, FORMATS)}")
         return name
+
+    @field_validator("date")
+    @classmethod
+    def _is_date(cls, date: str) -> str:
+        datetime.date.fromisoformat(date)
+        return date
 
 
 class ChatFormat(Protocol):
@@ -55,11 +75,24 @@ class ChatFormat(Protocol):
         sample it, the observation, and the next assistant header. All of it is context."""
         ...
 
-    def parse(self, token_ids: Sequence[int], finish_reason: Literal["stop", "length"]) -> Action:
-        """Read an action; never fails. ``length`` makes it `ActionType.CUT`, unread."""
+    def parse(
+        self,
+        token_ids: Sequence[int],
+        finish_reason: Literal["stop", "length"],
+        tools: Sequence[ToolSpec] = (),
+    ) -> Action:
+        """Read an action; never fails. ``length`` makes it `ActionType.CUT`, unread.
+
+        Args:
+            token_ids: as they were sampled.
+            finish_reason: why sampling ended.
+            tools: that the agent has; some formats do not write the names of arguments.
+        """
         ...
 
-    def render_action(self, action: Action, thought: str = "") -> list[int]:
+    def render_action(
+        self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()
+    ) -> list[int]:
         """The ids a policy would sample for this action, stop token included (but not on a cut
         one). For scripted agents.
 
@@ -67,9 +100,17 @@ class ChatFormat(Protocol):
             action: its ``text`` is the whole turn; if that is empty, its calls or answer are
                 written.
             thought: words before the calls or the answer.
+            tools: that the agent has.
 
         Raises:
             ValueError: the format cannot express the action.
+        """
+        ...
+
+    def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
+        """Which tokens of an action later ones do not see: ``[begin, end)`` positions in it.
+
+        Its reasoning, where ``chat.reasoning`` is ``drop``; else none.
         """
         ...
 

@@ -12,16 +12,39 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
+
+
+class Markup(str):
+    """Text whose control tokens are meant: the format's own, not an argument that spells one."""
+
+    __slots__ = ()
+
+
+def marked(text: str, tags: Sequence[str]) -> list[str]:
+    """``text`` cut at these tags, which are its `Markup`."""
+    if not tags:
+        return [text]
+    cut = re.split("(" + "|".join(map(re.escape, tags)) + ")", text)
+    return [Markup(piece) if i % 2 else piece for i, piece in enumerate(cut)]
 
 
 class Slot(NamedTuple):
     """A place in a layout that content goes into."""
 
     index: int
+    written: Literal["plain", "stripped", "json"] = "plain"
+    """As it is, without the blanks around it, or as a JSON string: what the template does to it."""
+
+    def text(self, contents: Sequence[str]) -> str:
+        """The content of this place, as it is written there."""
+        content = contents[self.index]
+        if self.written == "json":
+            return json.dumps(content, ensure_ascii=False)
+        return content.strip() if self.written == "stripped" else content
 
 
 Layout = tuple[int | str | Slot, ...]
@@ -48,6 +71,15 @@ class ContentEncoder:
             if token in self.content(text) and text != tokenizer.unk_token:
                 raise ValueError(f"the tokenizer makes the control token {text!r} from plain text")
 
+    def control(self, text: str) -> int | None:
+        """The control token that is spelt like this; None if there is none."""
+        return self._control.get(text)
+
+    def spells_control(self, text: str) -> str | None:
+        """The first control token that a text spells; None if it spells none."""
+        found = self._pattern.search(text)
+        return found.group() if found else None
+
     def content(self, text: str) -> list[int]:
         """Ids of untrusted text: no control tokens."""
         return self._plain.encode(text, add_special_tokens=False).ids
@@ -69,6 +101,13 @@ class ContentEncoder:
                 parts.append(piece[position:])
         return tuple(parts)
 
+    def pieces(self, pieces: Sequence[str]) -> Layout:
+        """What an agent writes: control tokens are found in `Markup` only."""
+        parts: list[int | str | Slot] = []
+        for piece in pieces:
+            parts += self.layout([piece]) if isinstance(piece, Markup) else (piece,)
+        return tuple(parts)
+
     def encode(self, layout: Layout, contents: Sequence[str] = ()) -> list[int]:
         """Ids of a layout with ``contents[i]`` in ``Slot(i)``."""
         ids: list[int] = []
@@ -77,7 +116,7 @@ class ContentEncoder:
             if isinstance(part, str):
                 run.append(part)
             elif isinstance(part, Slot):
-                run.append(contents[part.index])
+                run.append(part.text(contents))
             else:
                 if text := "".join(run):
                     ids += self.content(text)
@@ -89,7 +128,7 @@ class ContentEncoder:
     def text(self, layout: Layout, contents: Sequence[str] = ()) -> str:
         """The text of a layout with ``contents[i]`` in ``Slot(i)``."""
         return "".join(
-            contents[part.index]
+            part.text(contents)
             if isinstance(part, Slot)
             else self._spelling[part]
             if isinstance(part, int)

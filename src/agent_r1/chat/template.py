@@ -7,54 +7,87 @@ beginning as it was, so construction renders real conversations as a whole and c
 and ids, with what appending gives. Templates that rewrite earlier turns (dropping their reasoning,
 trimming, moving a system message) are refused: their conversations cannot be trained on as they
 were sampled.
+
+A template that takes reasoning out of earlier turns agrees with ``chat.reasoning: drop``, where the
+policy does not see it again either; then the turns that are compared have none. A template that
+writes reasoning into every turn (or begins it in the header) agrees with ``keep``; then all turns
+that are compared have some.
 """
 
 from __future__ import annotations
 
-import re
-from typing import Any
+import contextlib
+import itertools
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
-from jinja2.exceptions import TemplateError
-from transformers import PreTrainedTokenizerFast
+from agent_r1.chat.encoding import Layout, Markup
+from agent_r1.chat.rendering import (
+    WRITTEN,
+    ChatTemplateError,
+    Part,
+    Renderer,
+    Written,
+    conversation,
+    difference,
+    mark,
+    message,
+)
 
-from agent_r1.chat.encoding import ContentEncoder, Layout, Slot
-from agent_r1.parameters import ParameterError
+REASONED = "<think>\nOne thought.\n</think>\n\n"
+"""Reasoning as models are trained to write it: templates that keep it may put its blanks right."""
 
-_MARK = re.compile("\ue000(\\d+)\ue001")
-"""A slot in rendered text: private-use characters, which no template touches."""
+_BEGUN = "<think>\n"
+"""What some templates' header of a turn ends with."""
 
-_ROLES = ("tool", "user")
-"""The role of an observation: ``tool`` where the template has it, else ``user``."""
+_LEADS = (("", ""), (REASONED, REASONED), (REASONED, REASONED.removeprefix(_BEGUN)))
+"""What every turn begins with: in its message, and behind the header."""
 
 _ACTIONS = (
     'Plain words.\n<tool_call>\n{"name": "f", "arguments": {"x": "\'a\' & <b>"}}\n</tool_call>',
-    "<think>One thought.</think>\n\n<answer>Paris</answer>",
+    "<answer>Paris</answer>",
 )
-_TEXTS = ('First "page"\n<b>one</b> & two: café', "Second page, 2nd.")
-"""What templates are known to change: quotes, markup, line breaks, reasoning, accents."""
+TEXTS = ('First "page"\n<b>one</b> & two: café', "  Second page, 2nd.\n")
+"""What templates are known to change: quotes, markup, line breaks, accents, blanks around it."""
 
 
-class ChatTemplateError(ParameterError):
-    """A chat template is missing or cannot be extended turn by turn; the message says why."""
+class _Way(NamedTuple):
+    """How observations may be appended, and to what turns."""
+
+    role: str
+    several: bool
+    lead: tuple[str, str]
+    written: Written
 
 
 class ChatTemplate:
     """The opening and the continuations of a template's conversations, as layouts."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast):
+    def __init__(
+        self,
+        renderer: Renderer,
+        roles: Sequence[str] = ("tool", "user"),
+        reasoning: Literal["keep", "drop"] = "keep",
+    ):
         """
+        Args:
+            renderer: of the template.
+            roles: that an observation may have, the best first.
+            reasoning: whether earlier turns have theirs.
+
         Raises:
-            ChatTemplateError: there is no template, or appending does not give what it renders.
+            ChatTemplateError: appending does not give what the template renders.
         """
-        if not tokenizer.chat_template:
-            raise ChatTemplateError(
-                "the tokenizer has no chat template: add chat_template.jinja to the model folder"
-            )
-        self._tokenizer = tokenizer
-        self.encoder = ContentEncoder(tokenizer)
+        self._renderer = renderer
         self._openings: dict[str, Layout] = {}
         self._continuations: dict[int, Layout] = {}
-        self.observation_role = self._choose_role()
+        self._keeps = reasoning == "keep"
+        self._way = self._choose(roles)
+        self.observation_role = self._way.role
+        self.several = self._way.several
+        """Whether an observation may be several messages; else it has to be put into one."""
+        self.always_reasons = bool(self._way.lead[0])
+        """Whether this is only proven for turns that have reasoning."""
         stop = self.continuation(1)[0]
         assert isinstance(stop, int)  # _after_action refuses anything else
         self.stop_token_id: int = stop
@@ -64,107 +97,86 @@ class ChatTemplate:
         """Everything before the first action; ``Slot(0)`` is the first observation.
 
         Args:
-            system: text of the system message; empty for none.
+            system: text of the system message; empty for none. A ``mark(1)`` in it is ``Slot(1)``.
         """
         if system not in self._openings:
-            text = self._render(self._start(system, _mark(0)))
-            self._openings[system] = self._layout(text, [0])
+            slots = [1, 0] if mark(1) in system else [0]
+            self._openings[system] = self._renderer.opening(system, slots)
         return self._openings[system]
 
     def continuation(self, messages: int) -> Layout:
         """What follows the text of an action, its stop token first, up to the next assistant
         header; ``Slot(i)`` is the i-th of the observation's messages."""
         if messages not in self._continuations:
-            self._continuations[messages] = self._after_action(self.observation_role, messages)
+            self._continuations[messages] = self._after_action(self._way, messages)
         return self._continuations[messages]
 
-    def _choose_role(self) -> str:
-        """The first role that can be appended.
+    def _choose(self, roles: Sequence[str]) -> _Way:
+        """The first way that is proven.
 
         Raises:
-            ChatTemplateError: there is none; the message tells what failed for each.
+            ChatTemplateError: there is none; the message tells what failed for each role.
         """
         failures = []
-        for role in _ROLES:
-            try:
-                self._verify(role)
-            except ChatTemplateError as error:
-                failures.append(f"with role '{role}' {error}")
-            else:
-                return role
+        for role in roles:
+            reasons = []
+            for several, written in itertools.product((True, False), WRITTEN):
+                way = _Way(role, several, self._lead(role), written)
+                try:
+                    self._verify(way)
+                except ChatTemplateError as error:
+                    reasons.append(f"with role '{role}' {error}")
+                else:
+                    return way
+            failures.append(reasons[0])
         raise ChatTemplateError(
             "the chat template cannot be extended turn by turn: " + "; ".join(failures)
         )
 
-    def _after_action(self, role: str, messages: int) -> Layout:
-        start = self._start("", "question")
-        before = self._render(start)
-        turns = [_message("assistant", _mark(messages))]
-        turns += [_message(role, _mark(index)) for index in range(messages)]
-        whole = self._render([*start, *turns])
-        if not whole.startswith(before + _mark(messages)):
+    def _lead(self, role: str) -> tuple[str, str]:
+        """What the template begins every turn with; nothing, if it does not insist."""
+        for lead in _LEADS if self._keeps else ():
+            with contextlib.suppress(ChatTemplateError):
+                whole, before = self._begun(_Way(role, False, lead, "plain"), 1)
+                if whole.startswith(before):
+                    return lead
+        return _LEADS[0]
+
+    def _begun(self, way: _Way, messages: int) -> tuple[str, str]:
+        """A conversation, and how far it should go up to the end of the action."""
+        start = conversation("", "question")
+        told, behind = way.lead
+        turns = [message("assistant", told + mark(messages))]
+        turns += [message(way.role, mark(index)) for index in range(messages)]
+        before = self._renderer.render(start) + behind + mark(messages)
+        return self._renderer.render([*start, *turns]), before
+
+    def _after_action(self, way: _Way, messages: int) -> Layout:
+        whole, before = self._begun(way, messages)
+        if not whole.startswith(before):
             raise ChatTemplateError(
                 "the beginning of a conversation changes when a turn is added "
-                f"({_difference(whole, before + _mark(messages))})"
+                f"({difference(whole, before)})"
             )
-        layout = self._layout(whole[len(before + _mark(messages)) :], list(range(messages)))
+        slots = range(messages)
+        written = dict.fromkeys(slots, way.written)
+        layout = self._renderer.layout(whole[len(before) :], slots, written)
         if not layout or not isinstance(layout[0], int):
             raise ChatTemplateError("the assistant's turn does not end with a stop token")
         return layout
 
-    def _verify(self, role: str) -> None:
+    def _verify(self, way: _Way) -> None:
         """Compare whole renderings with what appending gives, for several conversations."""
-        one, two = self._after_action(role, 1), self._after_action(role, 2)
-        rounds = ((_ACTIONS[0], one, _TEXTS[:1]), (_ACTIONS[1], two, _TEXTS))
+        told, behind = way.lead
+        thought = REASONED if self._keeps and not told else ""
+        rounds = (("", _ACTIONS[0], TEXTS[:1]), (thought, _ACTIONS[1], TEXTS))
         for system in ("Be brief.", ""):
-            messages = self._start(system, _TEXTS[1])
-            parts = [(self.opening(system), _TEXTS[1:])]
-            for action, layout, texts in (*rounds, *rounds):
-                messages.append(_message("assistant", action))
-                messages += [_message(role, text) for text in texts]
-                parts += [(self.encoder.layout([action]), ()), (layout, texts)]
-            whole = self._render(messages)
-            appended = "".join(self.encoder.text(*part) for part in parts)
-            if appended != whole:
-                raise ChatTemplateError(f"earlier turns change ({_difference(whole, appended)})")
-            ids = [token for part in parts for token in self.encoder.encode(*part)]
-            if ids != self._tokenizer.encode(whole, add_special_tokens=False):
-                raise ChatTemplateError("the same text has other token ids when it is appended")
-
-    def _start(self, system: str, first: str) -> list[dict[str, str]]:
-        head = [_message("system", system)] if system else []
-        return [*head, _message("user", first)]
-
-    def _render(self, messages: list[dict[str, str]]) -> str:
-        try:
-            rendered: Any = self._tokenizer.apply_chat_template(
-                messages, tokenize=False, add_generation_prompt=True
-            )
-        except (TemplateError, TypeError, ValueError) as error:
-            raise ChatTemplateError(f"it fails: {error}") from None
-        return rendered
-
-    def _layout(self, text: str, slots: list[int]) -> Layout:
-        """``text`` cut at its marks, which must be ``slots`` in this order, each once."""
-        pieces = _MARK.split(text)
-        found = [int(index) for index in pieces[1::2]]
-        if found != slots:
-            raise ChatTemplateError("it leaves out, repeats or reorders the messages' texts")
-        return self.encoder.layout(
-            [Slot(int(piece)) if i % 2 else piece for i, piece in enumerate(pieces)]
-        )
-
-
-def _message(role: str, content: str) -> dict[str, str]:
-    return {"role": role, "content": content}
-
-
-def _mark(index: int) -> str:
-    return f"\ue000{index}\ue001"
-
-
-def _difference(whole: str, appended: str) -> str:
-    """Where two texts part, for an error message."""
-    pairs = enumerate(zip(whole, appended, strict=False))
-    at = next((i for i, (a, b) in pairs if a != b), min(len(whole), len(appended)))
-    return f"the whole has {whole[at : at + 30]!r} where appending has {appended[at : at + 30]!r}"
+            messages = conversation(system, TEXTS[1])
+            parts: list[Part] = [(self.opening(system), TEXTS[1:])]
+            for thought, action, texts in (*rounds, *rounds):
+                shown = texts if way.several else texts[-1:]
+                messages.append(message("assistant", told + thought + action))
+                messages += [message(way.role, text) for text in shown]
+                said = self._renderer.encoder.pieces([Markup(behind + thought + action)])
+                parts += [(said, ()), (self._after_action(way, len(shown)), shown)]
+            self._renderer.compare(messages, parts)

@@ -1,6 +1,7 @@
 """BM25 search over titled pages, the same in every run.
 
-1. A page is indexed by its title and text, words lower-cased and without accents.
+1. A page is indexed by its title and text, words lower-cased and without accents. Chinese, Japanese
+   and Korean, which write no blanks between words, are indexed as pairs of characters.
 2. Pages whose title is the query rank first: asking for a page by its name gives that page, however
    often others mention it.
 3. Then by BM25 score; pages of equal score stand in corpus order.
@@ -21,6 +22,8 @@ from collections.abc import Sequence
 import bm25s
 import numpy as np
 
+from agent_r1.segmentation import has_cjk, pairs
+
 CACHED_QUERIES = 65_536
 """Per index. Agents of a group ask the same things again and again."""
 
@@ -31,6 +34,9 @@ NOTHING = "no page matches"
 """What a search without results tells the agent."""
 
 _WORD = re.compile(r"\w+")
+
+_VOICED = "\u3099\u309a"
+"""What makes が of か, and ぱ of は."""
 
 
 class SearchIndex:
@@ -91,7 +97,10 @@ class SearchIndex:
 def words(text: str) -> list[str]:
     """The words of a text: lower case, accents and punctuation removed."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return _WORD.findall("".join(c for c in decomposed if not unicodedata.combining(c)))
+    # NFKD takes the voiced marks off Japanese syllables, too: there they are no accents.
+    kept = "".join(c for c in decomposed if c in _VOICED or not unicodedata.combining(c))
+    found = _WORD.findall(unicodedata.normalize("NFC", kept) if has_cjk(kept) else kept)
+    return [part for word in found for part in pairs(word)]
 
 
 _indexes: OrderedDict[str, SearchIndex] = OrderedDict()

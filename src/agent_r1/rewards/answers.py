@@ -2,6 +2,10 @@
 
 P. Rajpurkar et al., "SQuAD" (2016), and its evaluation script: lower case, no punctuation, no
 articles, single spaces. Each metric has its own name: an exact match is never a substring match.
+
+Chinese, Japanese and Korean write no blanks between words, so there each character is a token (F1,
+substring), blanks do not count, and their own punctuation and full-width letters are normalised,
+too. Texts without such characters are compared exactly as SQuAD's script does.
 """
 
 from __future__ import annotations
@@ -9,10 +13,17 @@ from __future__ import annotations
 import math
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
 
+from agent_r1.chat import code, react
+from agent_r1.chat.dialects.harmony import HarmonyDialect
+from agent_r1.chat.reasoning import after_reasoning
+from agent_r1.segmentation import has_cjk, segments
+
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
+_READERS = (react.parse_turn, code.parse_turn, HarmonyDialect().read)
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NUMBER = re.compile(
     r"(?<![\w.])([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+))?"
@@ -22,18 +33,27 @@ _ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def extract_answer(text: str) -> str:
-    """The final answer in the text of an answering turn.
+    """The final answer in the text of an answering turn, in whatever call format.
 
-    What stands in the last ``<answer>`` block behind any ``</think>``; a turn without one (a format
-    that answers in plain words) is all answer.
+    What stands in the last ``<answer>`` block behind any ``</think>``; else in ``finish[…]`` of
+    ReAct, ``final_answer(…)`` or the channel ``final``. A turn with none of them is all answer, as
+    in formats that answer in plain words.
     """
-    said = text.rpartition("</think>")[2]
-    blocks = _ANSWER.findall(said)
-    return (blocks[-1] if blocks else said).strip()
+    said = after_reasoning(text)
+    if blocks := _ANSWER.findall(said):
+        return blocks[-1].strip()
+    for read in _READERS:
+        if (answer := read(text).answer) is not None:
+            return answer
+    return said.strip()
 
 
 def normalize(text: str) -> str:
-    """Lower case without punctuation and articles, single spaces."""
+    """Lower case without punctuation and articles; tokens with single spaces between them."""
+    if has_cjk(text):
+        text = unicodedata.normalize("NFKC", text)
+        text = "".join(c for c in text if not unicodedata.category(c).startswith("P"))
+        return " ".join(segments(text.lower()))  # no articles: "A股" is a word
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
@@ -58,7 +78,7 @@ def _f1(prediction: str, answer: str) -> float:
 
 
 def substring(prediction: str, answers: Sequence[str]) -> float:
-    """1 if a normalised answer stands in the normalised prediction as whole words, else 0."""
+    """1 if a normalised answer stands in the normalised prediction as whole tokens, else 0."""
     predicted = f" {normalize(prediction)} "
     wanted = (normalize(answer) for answer in answers)
     return float(any(answer and f" {answer} " in predicted for answer in wanted))

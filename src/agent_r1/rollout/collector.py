@@ -226,7 +226,7 @@ class _Collection:
                 if self._end_if_affected(trajectory):
                     self._report(ended=1)
                     break
-                action = await self._sample(trajectory)
+                action = await self._sample(trajectory, environment)
                 if trajectory.phase is Phase.ENVIRONMENT:
                     await self._execute(trajectory, environment, action)
                 self._report(
@@ -241,7 +241,7 @@ class _Collection:
             if room is not None:
                 room.leave(1)
 
-    async def _sample(self, trajectory: Trajectory) -> Action:
+    async def _sample(self, trajectory: Trajectory, environment: BaseEnv) -> Action:
         if self._engine.weight_version != self._version:
             raise StaleWeightsError(
                 f"rollouts of policy '{self._version}' were under way when the engine was given "
@@ -253,7 +253,7 @@ class _Collection:
         generation = await self._engine.generate(
             trajectory.id, trajectory.pending, trajectory.sampling(self._chat.stop_token_ids)
         )
-        action = self._chat.parse(generation.token_ids, generation.finish_reason)
+        action = self._chat.parse(generation.token_ids, generation.finish_reason, environment.tools)
         trajectory.act(generation, action, started_at)
         return action
 
@@ -278,6 +278,7 @@ class _Collection:
             appended_ids=appended,
             state_key=environment.state_key(),
             tool_ms=tool_ms,
+            forgotten=self._chat.forgotten(sampled),
         )
 
     def _end_if_affected(self, trajectory: Trajectory) -> bool:

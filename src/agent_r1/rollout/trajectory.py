@@ -77,8 +77,8 @@ class Trajectory:
         """All tokens so far."""
         self.pending: list[int] = []
         """The end of the stream that the engine does not know yet."""
-        self.pending_window: tuple[int, int] | None = None
-        """(prefix, start) of a window that the engine does not know yet."""
+        self.pending_window: tuple[int, int, list[int] | None] | None = None
+        """(prefix, start, drops) of a window that the engine does not know yet."""
         self.rows: list[dict[str, Any]] = []
         """Rows of the rollouts table; the last one is open while the environment acts."""
         self.timings: list[dict[str, Any]] = []
@@ -180,7 +180,7 @@ class Trajectory:
             "context_token_ids": self._context,
             "context_prefix": self._window.prefix,
             "context_start": self._window.start,
-            "context_drops": None,
+            "context_drops": list(self._window.drops) or None,
             "action_token_ids": generation.token_ids,
             "action_logprobs": generation.logprobs,
             "temperature": request.temperature,
@@ -221,6 +221,7 @@ class Trajectory:
         appended_ids: Sequence[int],
         state_key: str,
         tool_ms: float = 0.0,
+        forgotten: Sequence[tuple[int, int]] = (),
     ) -> None:
         """Complete the row with what the environment answered.
 
@@ -230,6 +231,7 @@ class Trajectory:
             appended_ids: the observation and the template's glue around it; none if there is none.
             state_key: names the state after the action.
             tool_ms: wall-clock time in the environment.
+            forgotten: spans of the action that no later action sees, ``[begin, end)`` in it.
         """
         self._require(Phase.ENVIRONMENT)
         results = transition.tool_results
@@ -254,7 +256,7 @@ class Trajectory:
             "tool_latencies_ms": [result.latency_ms for result in results],
         }
         self._state_key = state_key
-        length, before = len(self.stream), self._window.start
+        length = len(self.stream)
         final = self._window.whole_or_cut(length, appended_ids)
         if transition.terminated:
             self._end(transition.end_reason or EndReason.ENVIRONMENT, terminated=True)
@@ -262,11 +264,9 @@ class Trajectory:
             self._end(transition.end_reason or EndReason.ENVIRONMENT, final=final)
         elif len(self.rows) >= self._parameters.max_steps:
             self._end(EndReason.MAX_STEPS, final=final)
-        elif not self._window.admit(length, len(appended_ids)):
+        elif not self._show(length, len(appended_ids), forgotten):
             self._end(EndReason.CONTEXT_OVERFLOW, final=final)
         else:
-            if self._window.start != before:
-                self.pending_window = (self._window.prefix, self._window.start)
             self._append(appended_ids)
             self.phase = Phase.ACTION
 
@@ -276,6 +276,15 @@ class Trajectory:
         del self.rows[step + 1 :], self.timings[step + 1 :]
         self.rows[-1] |= {"observation": None, "env_reward": None, "info": _json(failure)}
         self._end(EndReason.INFRASTRUCTURE)
+
+    def _show(self, length: int, appended: int, forgotten: Sequence[tuple[int, int]]) -> bool:
+        """Whether a further action can be taken; the engine is to be told of a changed window."""
+        window, before = self._window, self._window.start
+        window.drop(forgotten)
+        fits = window.admit(length, appended)
+        if forgotten or window.start != before:
+            self.pending_window = (window.prefix, window.start, list(window.drops) or None)
+        return fits
 
     def _end(
         self, reason: EndReason, *, terminated: bool = False, final: Sequence[int] = ()

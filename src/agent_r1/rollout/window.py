@@ -14,6 +14,8 @@
    reads once more, what is still shown.
 6. The last step is never dropped: it is what the next action is about. If it does not fit alone
    beside the prompt (an observation that is longer than the window), the trajectory ends as in 4.
+7. Of an action, spans may be dropped before the next one (``chat.reasoning: drop``): the policy
+   does not see them again, and they take no room.
 """
 
 from __future__ import annotations
@@ -31,6 +33,8 @@ class Window:
         """Leading tokens that are always shown."""
         self.start = 0
         """Where the steps that are shown begin; 0 until the first move."""
+        self.drops: list[int] = []
+        """Flat ``[begin, end)`` pairs, of what is dropped from steps that are shown."""
         self._steps: list[int] = []
         """Where each step begins."""
         self._limit = parameters.max_context_tokens
@@ -47,7 +51,7 @@ class Window:
 
     def shown(self, length: int) -> int:
         """Tokens that the policy sees of a stream of ``length``."""
-        return length - max(self.start - self.prefix, 0)
+        return length - max(self.start - self.prefix, 0) - self._dropped(self.start)
 
     def budget(self, length: int) -> int:
         """Tokens that the next action may have."""
@@ -56,6 +60,10 @@ class Window:
     def begin_step(self, length: int) -> None:
         """An action follows at ``length``."""
         self._steps.append(length)
+
+    def drop(self, spans: Sequence[tuple[int, int]]) -> None:
+        """Do not show these tokens of the last action again; positions in the action."""
+        self.drops += [self._steps[-1] + position for span in spans for position in span]
 
     def admit(self, length: int, appended: int) -> bool:
         """Whether so many further tokens, and an action behind them, can be shown; the window moves
@@ -75,12 +83,19 @@ class Window:
         """Tokens that may be shown before an action."""
         return self._limit - (1 if self._cuts else self._action)
 
+    def _dropped(self, step: int) -> int:
+        """Tokens that are dropped from this step and later ones."""
+        spans = zip(self.drops[::2], self.drops[1::2], strict=True)
+        return sum(end - begin for begin, end in spans if begin >= step)
+
     def _move(self, length: int) -> bool:
         last = self._steps[-1]
         room = self._room - self.prefix
-        if length - last > room:
+        if length - last - self._dropped(last) > room:
             return False
         kept = self._keep * room
         later = (step for step in self._steps if step > self.start)
-        self.start = next((step for step in later if length - step <= kept), last)
+        fits = (step for step in later if length - step - self._dropped(step) <= kept)
+        self.start = next(fits, last)
+        self.drops = [position for position in self.drops if position >= self.start]
         return True

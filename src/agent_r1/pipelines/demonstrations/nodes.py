@@ -59,6 +59,7 @@ def build_demonstrations(
         return schemas.empty("rollouts")
     tasks, documents = schemas.conform(tasks, "tasks"), schemas.conform(documents, "documents")
     format_ = make_format(ChatParameters.read(chat, "chat"), load_tokenizer(policy))
+    make = environment_factory(EnvironmentParameters.read(environment, "environment"), documents)
     encyclopedia = Encyclopedia(documents, training_entities(tasks))
     requests, scripts = [], {}
     for task, sample in choose_tasks(tasks, demonstrations.count, seed):
@@ -66,12 +67,13 @@ def build_demonstrations(
         name = f"{group}/{sample}"
         own_seed = derive_seed(seed, STAGE, name)
         turns = write_script(task, encyclopedia, demonstrations, own_seed)
-        scripts[name] = [format_.render_action(turn.action, turn.thought) for turn in turns]
+        tools = make(task).tools
+        scripts[name] = [format_.render_action(turn.action, turn.thought, tools) for turn in turns]
         requests.append(TrajectoryRequest(name, task, group, sample, _TEMPERATURE, own_seed))
     rollouts, _ = collect(
         ScriptedEngine(scripts),
         format_,
-        environment_factory(EnvironmentParameters.read(environment, "environment"), documents),
+        make,
         requests,
         RolloutParameters.read(rollout, "rollout"),
         progress.reporter(),

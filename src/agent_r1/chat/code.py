@@ -1,0 +1,129 @@
+"""Code blocks: the agent acts by writing Python, and answers in ``<answer>…</answer>``.
+
+X. Wang et al., "Executable Code Actions Elicit Better LLM Agents" (CodeAct, 2024).
+
+1. A turn holds one block, from a line `` ```python `` (or ``py``, or nothing) to a line `` ``` ``.
+   Blocks in other languages are words.
+2. The block is the action's ``code``, for environments that execute code themselves, and one call
+   of the tool that takes nothing but ``code`` (``python`` if the environment has none such), for
+   those that offer it as a tool.
+3. ``<answer>…</answer>`` outside of a block is the answer; so is a block that does nothing but
+   ``final_answer(…)`` with a literal. A value that is still to be computed has to be run and read
+   first.
+
+Malformed: neither; more than one block; a block that is not closed; an answer beside a block (it
+was written before the output was known).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from agent_r1.chat.call_json import Malformed
+from agent_r1.chat.hermes import ANSWER, END_ANSWER, read_answer
+from agent_r1.chat.reasoning import after_reasoning
+from agent_r1.chat.turns import TextFormat
+from agent_r1.mdp import Action, ActionType, ToolCall
+from agent_r1.tools import ToolSpec
+
+FENCE = "```"
+_OPENED = ("```python", "```py", FENCE)
+ARGUMENT = "code"
+TOOL = "python"
+
+
+class CodeFormat(TextFormat):
+    """See `agent_r1.chat.base.ChatFormat`."""
+
+    name = "code"
+    markup = (ANSWER, END_ANSWER)
+    instructions = """You act by writing Python. In each turn, write one block of code:
+```python
+print(6 * 7)
+```
+It is executed, and you are told what it printed. What the environment offers:
+{tools}
+When you know the answer, write no code: <answer>42</answer>"""
+
+    def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
+        """See `parse_turn`."""
+        return parse_turn(text, code_tool(tools))
+
+    def write(self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()) -> list[str]:
+        """The thought, and the block or the answer."""
+        said = thought.rstrip("\n") + "\n" if thought.strip() else ""
+        written = write_turn(action)
+        return self._marked(said + written) if action.answer is not None else [said + written]
+
+
+def code_tool(tools: Sequence[ToolSpec]) -> str:
+    """The name of the tool that takes nothing but code."""
+    takers = (t.name for t in tools if list(t.parameters.get("properties", {})) == [ARGUMENT])
+    return next(takers, TOOL)
+
+
+def write_turn(action: Action) -> str:
+    """The text of a turn from its code or its answer."""
+    if action.type is ActionType.ANSWER:
+        return f"{ANSWER}{action.answer}{END_ANSWER}"
+    codes = [call.arguments.get(ARGUMENT) for call in action.tool_calls] or [action.code]
+    return "\n".join(f"```python\n{code}\n{FENCE}" for code in codes if code is not None)
+
+
+def parse_turn(text: str, tool: str = TOOL) -> Action:
+    """Read a whole turn (without its stop token); never fails.
+
+    Args:
+        text: the turn.
+        tool: the name of the tool that the code is for.
+    """
+    try:
+        blocks, rest = _blocks(after_reasoning(text))
+        if len(blocks) > 1:
+            raise Malformed("more than one block of code: write one, and read its output first")
+        answer = read_answer(rest)
+        if blocks and answer is not None:
+            raise Malformed("code and an answer in one turn")
+        if not blocks and answer is None:
+            raise Malformed("no block of code (```python) and no answer (<answer>)")
+    except Malformed as error:
+        return Action(ActionType.MALFORMED, text, error=f"could not parse: {error}")
+    code = blocks[0] if blocks else None
+    if code is not None and (answer := final_answer(code)) is None:
+        call = ToolCall(tool, {ARGUMENT: code})
+        return Action(ActionType.TOOL_CALL, text, tool_calls=(call,), code=code)
+    return Action(ActionType.ANSWER, text, answer=answer)
+
+
+def _blocks(text: str) -> tuple[list[str], str]:
+    """The blocks of Python, and the text that is in no block at all."""
+    blocks: list[str] = []
+    rest: list[str] = []
+    inside: list[str] | None = None
+    python = False
+    for line in text.split("\n"):
+        if inside is None and line.lstrip().startswith(FENCE):
+            inside, python = [], line.strip() in _OPENED
+        elif inside is None:
+            rest.append(line)
+        elif line.rstrip() == FENCE:
+            blocks += ["\n".join(inside)] if python else []
+            inside = None
+        else:
+            inside.append(line)
+    if inside is not None:
+        raise Malformed("the block of code is not closed with ```")
+    return blocks, "\n".join(rest)
+
+
+def final_answer(code: str) -> str | None:
+    """What ``final_answer(…)`` with a literal says, where that is all there is."""
+    try:
+        [statement] = ast.parse(code).body
+        match statement:
+            case ast.Expr(ast.Call(ast.Name("final_answer"), [value], [])):
+                return str(ast.literal_eval(value)).strip()
+    except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
+        return None  # it is code all the same: running it says what is wrong with it
+    return None

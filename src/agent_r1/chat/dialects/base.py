@@ -1,0 +1,98 @@
+"""What a dialect says about the tool calls of a family of chat templates."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Protocol
+
+from agent_r1.chat.call_json import Malformed
+from agent_r1.chat.encoding import marked
+from agent_r1.chat.reasoning import END_OF_THINKING, THINKING, Spans, after_reasoning
+from agent_r1.mdp import Action, ActionType, ToolCall
+
+_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+
+
+class Dialect(Protocol):
+    """Reads and writes turns; that a template agrees is for `NativeTemplate` to prove."""
+
+    name: str
+    markup: tuple[str, ...]
+    """Its own tags: a control token where the tokenizer has one for it."""
+    ends: tuple[str, ...]
+    """Control tokens that end a turn beside the one that the template writes after a call."""
+    answer_end: str | None
+    """The one that ends an answer; None for the same as after a call."""
+    parallel: bool
+    """Whether a turn may hold several calls."""
+    thought: str
+    """A thought that a template of this dialect writes beside a call; empty if it never does."""
+
+    def message(self, action: Action, thought: str = "") -> dict[str, Any]:
+        """The action as a message for the template."""
+        ...
+
+    def write(self, action: Action, thought: str = "") -> list[str]:
+        """The action as the template writes it, tags as `Markup`."""
+        ...
+
+    def read(self, text: str) -> Action:
+        """A whole turn (without its stop token); never fails."""
+        ...
+
+    def reasoning(self, text: str) -> Spans:
+        """The characters of a turn that are reasoning."""
+        ...
+
+
+def assistant_message(action: Action, content: str) -> dict[str, Any]:
+    """An assistant message with the action's calls, as templates take it."""
+    calls = [
+        {"type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+        for call in action.tool_calls
+    ]
+    if not calls:
+        return {"role": "assistant", "content": content + (action.answer or "")}
+    return {"role": "assistant", "content": content, "tool_calls": calls}
+
+
+def spoken_answer(text: str) -> str:
+    """The answer in a turn without calls: its ``<answer>`` block, or all that is not reasoning.
+
+    Raises:
+        Malformed: it says nothing.
+    """
+    said = after_reasoning(text)
+    blocks = _ANSWER.findall(said)
+    answer = (blocks[-1] if blocks else said).strip()
+    if not answer and not blocks:
+        raise Malformed("the turn says nothing")
+    return answer
+
+
+def thinking(thought: str) -> list[str]:
+    """A thought, the tags of reasoning in it as `Markup`."""
+    return marked(thought, (THINKING, END_OF_THINKING))
+
+
+def write_answer(action: Action, thought: str) -> list[str]:
+    """The answer alone; in a block of its own where words stand before it."""
+    answer = action.answer or ""
+    if answer and not after_reasoning(thought).strip():
+        return [*thinking(thought), answer]
+    return [*thinking(thought), f"<answer>{answer}</answer>"]
+
+
+def malformed(text: str, error: Malformed) -> Action:
+    """The action that a turn is which cannot be read."""
+    return Action(ActionType.MALFORMED, text, error=f"could not parse: {error}")
+
+
+def answered(text: str, answer: str) -> Action:
+    """The action that a turn with an answer is."""
+    return Action(ActionType.ANSWER, text, answer=answer)
+
+
+def called(text: str, *calls: ToolCall) -> Action:
+    """The action that a turn with calls is."""
+    return Action(ActionType.TOOL_CALL, text, tool_calls=calls)

@@ -1,0 +1,161 @@
+"""What a model's chat template can do, found out by trying: what decides a ``chat.format``.
+
+1. Can conversations be extended turn by turn (`agent_r1.chat.template`), and in which formats?
+2. Is the end of a turn a token that the model was trained to stop at: the tokenizer's own end of
+   text, or named in ``generation_config.json``?
+3. Does the template render tools, and calls in a dialect that is known?
+4. What becomes of the reasoning in earlier turns, and are its tags tokens of their own?
+5. Does the prompt depend on the date?
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from transformers import PreTrainedTokenizerFast
+
+from agent_r1.chat.base import FORMATS, ChatParameters
+from agent_r1.chat.native import NativeFormat
+from agent_r1.chat.native_template import renders_tools
+from agent_r1.chat.reasoning import END_OF_THINKING, THINKING
+from agent_r1.chat.rendering import ChatTemplateError, Renderer, conversation, message
+from agent_r1.chat.template import REASONED
+from agent_r1.chat.tokenizer import load_tokenizer
+from agent_r1.chat.turns import TextFormat, TurnFormat
+
+_SAID = "Plain words."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """An answer to one of the questions."""
+
+    question: str
+    answer: str
+    good: bool = True
+    """False where something does not work, or will not as one would expect."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What was found out about a model folder."""
+
+    findings: list[Finding]
+    refusals: dict[str, str | None]
+    """Format → why it cannot be used; None where it can."""
+
+
+def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspection:
+    """Try every format on the tokenizer of a model folder.
+
+    Args:
+        folder: a Hugging Face folder.
+        parameters: the group ``chat``; its ``format`` is replaced by each.
+
+    Raises:
+        ParameterError: there is no such folder, or no tokenizer with a chat template in it.
+    """
+    tokenizer = load_tokenizer(folder)
+    try:
+        renderer = Renderer(tokenizer, parameters.date, parameters.template_arguments)
+    except ChatTemplateError:
+        raise
+    except ValueError as error:  # of the tokenizer: no format can be safe with it
+        return Inspection([], dict.fromkeys(FORMATS, str(error)))
+    formats, refusals = _try_formats(tokenizer, parameters)
+    findings = [_turns(formats, refusals)]
+    findings += [_stop(next(iter(formats.values())), tokenizer, Path(folder))] if formats else []
+    findings += [_tools(renderer, formats), _reasoning(renderer), _tags(renderer)]
+    if renderer.dated:
+        findings.append(Finding("date", f"in the prompt; fixed at chat.date, {parameters.date}"))
+    return Inspection(findings, refusals)
+
+
+def _try_formats(
+    tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters
+) -> tuple[dict[str, TurnFormat], dict[str, str | None]]:
+    formats: dict[str, TurnFormat] = {}
+    refusals: dict[str, str | None] = {}
+    for name, path in FORMATS.items():
+        changed = parameters.model_copy(update={"format": name})
+        try:
+            formats[name] = pkgutil.resolve_name(path)(changed, tokenizer)
+            refusals[name] = None
+        except ValueError as error:
+            refusals[name] = str(error)
+    return formats, refusals
+
+
+def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Finding:
+    question = "extended turn by turn"
+    if not formats:
+        return Finding(question, f"no: {refusals['hermes']}", good=False)
+    texts = [format_ for format_ in formats.values() if isinstance(format_, TextFormat)]
+    if not texts:
+        return Finding(question, "with the template's own tool calls only")
+    template = texts[0].template
+    told = f"yes; observations come in the role '{template.observation_role}'"
+    if template.always_reasons:
+        return Finding(question, f"{told}, if every turn has reasoning", good=False)
+    return Finding(question, told)
+
+
+def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Finding:
+    stop = format_.stop_token_ids[0]
+    trained = {tokenizer.eos_token_id} | _configured_ends(folder)
+    name = tokenizer.convert_ids_to_tokens(stop)
+    if stop in trained:
+        return Finding("stop token", f"{name}, an end of text of this model")
+    return Finding(
+        "stop token",
+        f"{name} is neither the tokenizer's eos_token nor in generation_config.json: a base model "
+        "has to learn it, and other servers will not stop there",
+        good=False,
+    )
+
+
+def _configured_ends(folder: Path) -> set[int]:
+    """``eos_token_id`` of ``generation_config.json``, one or several."""
+    path = folder / "generation_config.json"
+    if not path.is_file():
+        return set()
+    ends = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id")
+    return set(ends) if isinstance(ends, list) else {ends}
+
+
+def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
+    native = formats.get("native")
+    if isinstance(native, NativeFormat):
+        return Finding("tools rendered", f"yes; calls in the dialect '{native.dialect.name}'")
+    try:
+        rendered = renders_tools(renderer)
+    except ChatTemplateError as error:
+        return Finding("tools rendered", str(error), good=False)
+    if rendered:
+        return Finding("tools rendered", "yes, but no known dialect of calls", good=False)
+    return Finding("tools rendered", "no: set chat.render_tools: true", good=False)
+
+
+def _reasoning(renderer: Renderer) -> Finding:
+    after = {role: _kept(renderer, role) for role in ("tool", "user")}
+    told = "; ".join(f"behind a {role} message {became}" for role, became in after.items())
+    return Finding("reasoning of earlier turns", told)
+
+
+def _kept(renderer: Renderer, role: str) -> str:
+    turns = [message("assistant", REASONED + _SAID), message(role, "next")]
+    try:
+        rendered = renderer.render([*conversation("", "question"), *turns])
+    except ChatTemplateError:
+        return "cannot be rendered"
+    if REASONED + _SAID in rendered:
+        return "kept"
+    return "rewritten" if "One thought." in rendered else "taken out"
+
+
+def _tags(renderer: Renderer) -> Finding:
+    own = all(renderer.encoder.control(tag) is not None for tag in (THINKING, END_OF_THINKING))
+    return Finding("<think> and </think>", "tokens of their own" if own else "ordinary text")

@@ -1,0 +1,190 @@
+"""What all call formats share: from the text of a turn to its tokens, and back.
+
+A format is a subclass that says how a turn is read and written (`TurnFormat.read`,
+`TurnFormat.write`) and what stands around it. Most are text in the template's assistant message
+(`TextFormat`); the template's own tool calls are not (`agent_r1.chat.native`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
+
+from transformers import PreTrainedTokenizerFast
+
+from agent_r1.chat.base import ChatParameters, observation_messages
+from agent_r1.chat.encoding import Layout, marked
+from agent_r1.chat.reasoning import END_OF_THINKING, THINKING, Spans, think_spans, token_spans
+from agent_r1.chat.rendering import Part, Renderer, mark
+from agent_r1.chat.template import ChatTemplate
+from agent_r1.mdp import Action, ActionType
+from agent_r1.tools import ToolSpec
+
+_UNSPOKEN = (ActionType.CUT, ActionType.NONE)
+"""Actions that are not read, and have no stop token."""
+
+
+class TurnFormat:
+    """See `agent_r1.chat.base.ChatFormat`."""
+
+    name: ClassVar[str]
+    markup: Sequence[str] = ()
+    """The format's own tags: a control token where the tokenizer has one for it."""
+
+    def __init__(self, params: ChatParameters, tokenizer: PreTrainedTokenizerFast):
+        """
+        Raises:
+            ChatTemplateError: the tokenizer's chat template cannot be extended turn by turn.
+        """
+        self._params = params
+        self._tokenizer = tokenizer
+        self._renderer = Renderer(tokenizer, params.date, params.template_arguments)
+        self._encoder = self._renderer.encoder
+        self._turn_ends = self._prepare()
+        # A base model may end its text where a chat model ends its turn.
+        ends = (*self._turn_ends, tokenizer.eos_token_id)
+        self.stop_token_ids = tuple(dict.fromkeys(token for token in ends if token is not None))
+
+    # --- what a format says ------------------------------------------------------------------
+
+    def _prepare(self) -> tuple[int, ...]:
+        """Take the template apart; the tokens that end a turn, the template's own first."""
+        raise NotImplementedError
+
+    def _opening(self, tools: Sequence[ToolSpec]) -> tuple[Layout, list[str]]:
+        """The layout before the first action, and the contents of all its slots but the first."""
+        raise NotImplementedError
+
+    def _following(self, messages: list[str], action_token_ids: Sequence[int]) -> Part:
+        """The layout behind an action, stop token first, and its contents."""
+        raise NotImplementedError
+
+    def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
+        """A whole turn (without its stop token) as an action; never fails."""
+        raise NotImplementedError
+
+    def write(self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()) -> list[str]:
+        """The turn that makes these calls or gives this answer, with its tags as `Markup`."""
+        raise NotImplementedError
+
+    def reasoning(self, text: str) -> Spans:
+        """The characters of a turn that are reasoning."""
+        return think_spans(text)
+
+    def _end_of(self, action: Action) -> int:
+        """The stop token of an action."""
+        return self.stop_token_ids[0]
+
+    # --- what follows from it ----------------------------------------------------------------
+
+    def prompt_ids(
+        self, observation: Mapping[str, Any] | str, tools: Sequence[ToolSpec]
+    ) -> list[int]:
+        """The context before the first action."""
+        layout, contents = self._opening(tools)
+        text = "\n\n".join(observation_messages(observation))
+        return self._encoder.encode(layout, [text, *contents])
+
+    def observation_ids(
+        self, observation: Mapping[str, Any] | Sequence[str] | str, action_token_ids: Sequence[int]
+    ) -> list[int]:
+        """What is appended after an action; all results of parallel calls in one render."""
+        messages = observation_messages(observation)
+        layout, contents = self._following(messages, action_token_ids)
+        if action_token_ids and action_token_ids[-1] in self._turn_ends:
+            layout = layout[1:]  # the action sampled it: it is there already
+        return self._encoder.encode(layout, contents)
+
+    def parse(
+        self,
+        token_ids: Sequence[int],
+        finish_reason: Literal["stop", "length"],
+        tools: Sequence[ToolSpec] = (),
+    ) -> Action:
+        """Read an action from its ids; ``length`` makes it `ActionType.CUT`, unread."""
+        text = self._said(token_ids)
+        if finish_reason == "length":
+            return Action(ActionType.CUT, text, error="cut: the turn reached its token limit")
+        return self.read(text, tools)
+
+    def render_action(
+        self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()
+    ) -> list[int]:
+        """The ids of a scripted action: its ``text`` if it has one, else its calls or answer."""
+        unspoken = action.type in _UNSPOKEN
+        if action.text or unspoken:
+            pieces = self._marked(action.text or thought)
+        else:
+            pieces = self.write(action, thought, tools)
+        if not unspoken:
+            read = self.read("".join(pieces), tools)
+            if (read.type, read.tool_calls, read.answer) != (
+                action.type,
+                action.tool_calls,
+                action.answer,
+            ):
+                raise ValueError(
+                    f"the {self.name} format cannot express {action}: it reads as {read}"
+                )
+        layout = self._encoder.pieces(pieces)
+        return self._encoder.encode(layout if unspoken else (*layout, self._end_of(action)))
+
+    def forgotten(self, action_token_ids: Sequence[int]) -> Spans:
+        """Which tokens of an action later ones do not see: its reasoning, if that is dropped."""
+        dropped = self._params.reasoning == "drop"
+        return self.reasoning_spans(action_token_ids) if dropped else []
+
+    def reasoning_spans(self, action_token_ids: Sequence[int]) -> Spans:
+        """Which tokens of an action are reasoning: ``[begin, end)`` positions in the action."""
+        spans = self.reasoning(self._said(action_token_ids))
+        return token_spans(self._decode, action_token_ids, spans) if spans else []
+
+    def _said(self, token_ids: Sequence[int]) -> str:
+        ids = list(token_ids)
+        if ids and ids[-1] in self.stop_token_ids:
+            ids.pop()
+        return self._decode(ids)
+
+    def _decode(self, token_ids: Sequence[int]) -> str:
+        return self._tokenizer.decode(
+            token_ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        )
+
+    def _marked(self, text: str) -> list[str]:
+        """A turn as it stands, its tags as `Markup`: a query may spell a control token."""
+        return marked(text, (*self.markup, THINKING, END_OF_THINKING))
+
+
+class TextFormat(TurnFormat):
+    """A turn is the text of an assistant message; tools are explained in the system message."""
+
+    roles: Sequence[str] = ("tool", "user")
+    """Of observations, the best first."""
+    instructions: str = ""
+    """Explains the syntax; ``{tools}`` is where the tools stand. Markup in it is markup."""
+
+    def describe(self, tools: Sequence[ToolSpec]) -> str:
+        """The tools, for ``{tools}``: plain text, whatever a schema says."""
+        return "\n".join(json.dumps(spec.schema, ensure_ascii=False) for spec in tools)
+
+    def observations(self, messages: list[str]) -> list[str]:
+        """An observation's messages as this format tells them."""
+        return messages
+
+    def _prepare(self) -> tuple[int, ...]:
+        self.template = ChatTemplate(self._renderer, self.roles, self._params.reasoning)
+        return (self.template.stop_token_id,)
+
+    def _opening(self, tools: Sequence[ToolSpec]) -> tuple[Layout, list[str]]:
+        if not self._params.render_tools or not tools:
+            return self.template.opening(self._params.system), []
+        explained = self.instructions.replace("{tools}", mark(1))
+        system = "\n\n".join(part for part in (self._params.system, explained) if part)
+        return self.template.opening(system), [self.describe(tools)]
+
+    def _following(self, messages: list[str], action_token_ids: Sequence[int]) -> Part:
+        told = self.observations(messages)
+        if not self.template.several:
+            told = ["\n\n".join(told)]
+        return self.template.continuation(len(told)), told

@@ -118,7 +118,6 @@ SAMPLE = {
     ],
 )
 def test_humaneval_in_the_real_sandbox(tmp_path, solution, reward):
-    pytest.importorskip("agent_r1.tools.sandbox")
     from agent_r1.tasks.humaneval import load_humaneval
 
     path = tmp_path / "HumanEval.jsonl"

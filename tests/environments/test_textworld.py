@@ -11,14 +11,19 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from agent_r1 import schemas
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.extras import MissingExtraError
 from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall
 from agent_r1.parameters import ParameterError
+from agent_r1.tasks import textworld
+from agent_r1.tasks.files import TaskFiles
+from agent_r1.tasks.parameters import TasksParameters
+from agent_r1.tasks.source import SourceInputs
 from agent_r1.tasks.textworld import load_textworld, start_game
 
-SIZES = {"train": 1, "validation": 0, "in_domain": 0, "held_out": 1, "ood": 0}
-SMALL = {"rooms": 3, "objects": 3, "quest_length": 4, "sizes": SIZES}
+SIZES = {"train": 1, "held_out": 1}
+SMALL = {"rooms": 3, "objects": 3, "quest_length": 4}
 SOURCES = Path(__file__).parents[2] / "src/agent_r1/environments"
 
 
@@ -40,7 +45,7 @@ def play(env, *commands: str):
 def games(tmp_path_factory):
     pytest.importorskip("textworld")
     parameters = SMALL | {"folder": str(tmp_path_factory.mktemp("games"))}
-    return parameters, load_textworld(parameters)[0]
+    return parameters, load_textworld(parameters, SIZES)[0]
 
 
 @pytest.fixture
@@ -62,12 +67,12 @@ def test_without_the_package_the_error_says_how_to_install_it(tmp_path, monkeypa
     for name in ("textworld", "textworld.generator"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[textworld\]'"):
-        load_textworld(SMALL | {"folder": str(tmp_path)})
+        load_textworld(SMALL | {"folder": str(tmp_path)}, SIZES)
 
 
 def test_an_unknown_parameter_is_named():
     with pytest.raises(ParameterError, match="'rooms'"):
-        load_textworld({"room": 3})
+        load_textworld({"room": 3}, SIZES)
 
 
 def test_a_game_that_is_gone_is_a_failure_of_the_environment(tmp_path):
@@ -78,15 +83,28 @@ def test_a_game_that_is_gone_is_a_failure_of_the_environment(tmp_path):
         begin({"task_id": "t", "prompt": "", "answers": [], "payload": json.dumps(payload)})
 
 
+def test_there_are_no_more_games_than_the_parameters_say(monkeypatch):
+    made = []
+    monkeypatch.setattr(textworld, "_task", lambda _, split, number, *rest: made.append(split))
+    monkeypatch.setattr(schemas, "from_rows", lambda rows, table: rows)
+    own = textworld.TextWorldParameters(max_games={"train": 3, "ood": 0})
+    tasks = TasksParameters(sizes={"train": 5, "validation": 2, "ood": 4})
+    inputs = SourceInputs(own, tasks, "textworld", (), TaskFiles())
+    textworld.SOURCE.load(inputs)
+    assert made.count("train") == 3
+    assert made.count("validation") == 2
+    assert "ood" not in made
+
+
 @pytest.mark.slow
 def test_the_same_parameters_give_the_same_bytes_of_other_games_in_each_split(games, tmp_path):
     parameters, tasks = games
     assert tasks["split"].tolist() == ["train", "held_out"]
     payloads = [json.loads(payload) for payload in tasks["payload"]]
     assert len({payload["sha256"] for payload in payloads}) == 2
-    kept = load_textworld(parameters)[0]
+    kept = load_textworld(parameters, SIZES)[0]
     pd.testing.assert_frame_equal(kept, tasks)
-    elsewhere = load_textworld(parameters | {"folder": str(tmp_path)})[0]
+    elsewhere = load_textworld(parameters | {"folder": str(tmp_path)}, SIZES)[0]
     made = [json.loads(payload) for payload in elsewhere["payload"]]
     assert [one["sha256"] for one in made] == [one["sha256"] for one in payloads]
     assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".json", ".z8"] * 2
@@ -161,8 +179,8 @@ def test_p32_many_episodes_at_once_do_not_disturb_each_other(games):
 
 @pytest.mark.slow
 def test_a_changed_game_is_not_played(games, tmp_path):
-    parameters = SMALL | {"folder": str(tmp_path), "sizes": SIZES | {"held_out": 0}}
-    task = load_textworld(parameters)[0].to_dict("records")[0]
+    parameters = SMALL | {"folder": str(tmp_path)}
+    task = load_textworld(parameters, {"train": 1})[0].to_dict("records")[0]
     logic = Path(json.loads(task["payload"])["game"]).with_suffix(".json")
     logic.write_text(logic.read_text(encoding="utf-8") + " ", encoding="utf-8")
     with pytest.raises(EnvironmentFailure, match="was changed"):

@@ -58,11 +58,32 @@ def test_math(experiments):
 
 
 def test_code(experiments):
-    pytest.importorskip("agent_r1.tools.sandbox")
     trained(experiments, "code", "environment.name=code", "reward.terms.outcome.metric=environment")
     check(experiments, "code", "code")
     solved = table(experiments, "code", "demonstrations")
     assert 1.0 in set(solved["env_reward"])
+
+
+def test_text_games(experiments):
+    pytest.importorskip("textworld")
+    source = "tasks.sources.textworld"
+    small = (f"{source}.{size}" for size in ("rooms=2", "objects=2", "quest_length=3"))
+    few = (f"{source}.max_games.{split}={4 if split == 'train' else 1}" for split in SPLITS)
+    trained(
+        experiments,
+        "textworld",
+        "environment.name=textworld",
+        "environment.options.reward=progress",
+        "reward.terms.outcome.metric=environment",
+        f"{source}.ood_quest_length=4",
+        *small,
+        *few,
+    )
+    check(experiments, "textworld", "textworld")
+    assert len(table(experiments, "textworld", "tasks")) == 8
+    solved = table(experiments, "textworld", "demonstrations")
+    assert "environment" in set(solved["end_reason"])
+    assert (experiments.project / "data/03_primary/textworld_games").is_dir()
 
 
 def test_questions_in_a_file(experiments, tmp_path):

@@ -24,6 +24,7 @@ SOURCES: dict[str, str] = {
     "functions": "agent_r1.tasks.functions:SOURCE",
     "humaneval": "agent_r1.tasks.humaneval:SOURCE",
     "mbpp": "agent_r1.tasks.mbpp:SOURCE",
+    "textworld": "agent_r1.tasks.textworld:SOURCE",
 }
 """Name → import path; imported when asked for. Of the sources that are made for an environment, the
 first one is its default."""

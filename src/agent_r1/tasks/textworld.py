@@ -25,15 +25,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 from pydantic import Field
 
 from agent_r1 import schemas
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
-from agent_r1.parameters import Parameters
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.parameters import SplitSizes
+from agent_r1.tasks.script import call
+from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
 
 VERSION = "1.7.0"
 """Of TextWorld; another one makes other games."""
@@ -56,15 +56,11 @@ _starting = threading.Lock()
 """TextWorld fills caches of its own when a game is loaded, and knows no threads."""
 
 
-class TextWorldParameters(Parameters):
-    """The tasks of the environment ``textworld``."""
+class TextWorldParameters(SourceParameters):
+    """``tasks.sources.textworld`` in ``conf/``."""
 
-    environment: str = "textworld"
-    """Name in the environment registry."""
     folder: str = "data/03_primary/textworld_games"
     """Where the games are kept, from the project's root; all experiments share it."""
-    split_seed: int = 1
-    """Decides the games; not the experiment's seed."""
     rooms: int = Field(default=6, ge=1)
     objects: int = Field(default=8, ge=1)
     """Things to take, open and unlock."""
@@ -74,23 +70,32 @@ class TextWorldParameters(Parameters):
     """The same in the split ``ood``."""
     walk_through: bool = False
     """Whether the task tells each command of the way, or only what is to be reached."""
-    sizes: SplitSizes = SplitSizes(train=32, validation=8, in_domain=8, held_out=8, ood=8)
-    """Games per split."""
+    max_games: SplitSizes = SplitSizes(train=32, validation=8, in_domain=8, held_out=8, ood=8)
+    """Games of each split, at most: each takes seconds to make. They are played many times."""
 
 
 def load_textworld(
     parameters: TextWorldParameters | Mapping[str, Any],
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+    sizes: Mapping[str, int],
+    split_seed: int = 1,
+    environment: str = "textworld",
+) -> Tables:
     """The table ``tasks``, and no documents. Games that are not there yet are made.
+
+    Args:
+        parameters: what games.
+        sizes: split → games; not more than ``max_games``.
+        split_seed: decides the games.
+        environment: plays them.
 
     Raises:
         MissingExtraError: a game is to be made, and TextWorld is not installed.
     """
-    parameters = TextWorldParameters.read(parameters, "tasks")
+    parameters = TextWorldParameters.read(parameters, "tasks.sources.textworld")
     rows = [
-        _task(parameters, split, number)
-        for split, size in parameters.sizes.model_dump().items()
-        for number in range(size)
+        _task(parameters, split, number, split_seed, environment)
+        for split, size in sizes.items()
+        for number in range(min(size, getattr(parameters.max_games, split)))
     ]
     return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
 
@@ -121,7 +126,9 @@ def _start(story: Path) -> Any:
     return game
 
 
-def _task(parameters: TextWorldParameters, split: str, number: int) -> dict[str, Any]:
+def _task(
+    parameters: TextWorldParameters, split: str, number: int, split_seed: int, environment: str
+) -> dict[str, Any]:
     length = parameters.ood_quest_length if split == "ood" else parameters.quest_length
     decided_by = {
         "version": VERSION,
@@ -129,7 +136,7 @@ def _task(parameters: TextWorldParameters, split: str, number: int) -> dict[str,
         "objects": parameters.objects,
         "length": length,
         "walk_through": parameters.walk_through,
-        "seed": derive_seed(parameters.split_seed, "textworld", split, number) % 2**31,
+        "seed": derive_seed(split_seed, "textworld", split, number) % 2**31,
     }
     name = hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()[:16]
     story = Path(parameters.folder) / f"{name}.z8"
@@ -140,13 +147,11 @@ def _task(parameters: TextWorldParameters, split: str, number: int) -> dict[str,
     payload = {
         "game": story.as_posix(),
         "sha256": _sha256(story),
-        "script": [
-            {"call": {"name": "act", "arguments": {"command": command}}} for command in commands
-        ],
+        "script": [call("act", command=command) for command in commands],
     }
     return {
         "task_id": f"textworld:{split}:{number}",
-        "environment": parameters.environment,
+        "environment": environment,
         "split": split,
         "family": f"quest_{length}",
         "prompt": game["objective"],
@@ -196,3 +201,11 @@ def _sha256(story: Path) -> str:
     """Of both files of a game."""
     files = (story, story.with_suffix(".json"))
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def _load(inputs: SourceInputs) -> Tables:
+    sizes = inputs.tasks.sizes.model_dump()
+    return load_textworld(inputs.own, sizes, inputs.tasks.split_seed, inputs.environment)
+
+
+SOURCE = Source("textworld", _load, TextWorldParameters)

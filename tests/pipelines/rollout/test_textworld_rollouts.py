@@ -22,10 +22,7 @@ from agent_r1.rollout import (
 from agent_r1.tasks.textworld import load_textworld
 from agent_r1.training.sequences import build_sequences
 
-GAME = {
-    "quest_length": 22,
-    "sizes": {"train": 1, "validation": 0, "in_domain": 0, "held_out": 0, "ood": 0},
-}
+GAME = {"quest_length": 22}
 # A byte is a token.
 ROLLOUT = RolloutParameters(
     max_steps=30, max_tokens_per_step=200, max_context_tokens=6000, on_overflow="window"
@@ -37,7 +34,7 @@ CHAT = ChatParameters(system="Play.")
 @pytest.mark.slow
 def test_the_shortest_way_is_demonstrated_replayed_and_trained_on(policy_folder, tmp_path):
     pytest.importorskip("textworld")
-    tasks, documents = load_textworld(GAME | {"folder": str(tmp_path)})
+    tasks, documents = load_textworld(GAME | {"folder": str(tmp_path)}, {"train": 1})
     requests = group_requests(tasks, "demonstrations", [1.0, 1.0], 0, "build_demonstrations")
     chat = make_format(CHAT, load_tokenizer(policy_folder))
     turns = [turn["call"] for turn in json.loads(tasks["payload"][0])["script"]]

@@ -1,53 +1,58 @@
-"""Stands for `agent_r1.tools.sandbox`: no process, no isolation, and no waiting."""
+"""Stands for the sandbox in `agent_r1.tools.program`: no process, no isolation, and no waiting."""
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
-from agent_r1.parameters import Parameters
+from agent_r1.tools.sandbox import (
+    SandboxError,
+    SandboxParameters,
+    SandboxResult,
+    SandboxUnavailable,
+    Status,
+    TestsUnusable,
+    Verdict,
+)
+
+_BROKEN = {
+    "no sandbox": SandboxUnavailable("install bubblewrap"),
+    "broken sandbox": SandboxError("the supervisor is gone"),
+    "unusable tests": TestsUnusable("the tests cannot be used"),
+}
 
 
-class Limits(Parameters):
-    """Stands for ``SandboxParameters``."""
-
-    timeout_s: float = 1.0
-
-
-class UnavailableError(RuntimeError):
-    """Stands for what a sandbox that does not work raises."""
+def _break(program: str) -> None:
+    for text, error in _BROKEN.items():
+        if text in program:
+            raise error
 
 
 class Sandbox:
-    """A program prints itself, unless it says ``boom`` or ``no sandbox``."""
+    """A program prints itself, unless it says ``boom`` or what is in `_BROKEN`."""
 
-    def __init__(self, parameters: Limits) -> None:
-        self.parameters = parameters
+    asked: SandboxParameters | None = None
+    """The limits of the last one."""
 
-    def run(self, program: str) -> SimpleNamespace:
-        if "no sandbox" in program:
-            raise UnavailableError("install bubblewrap")
-        status = "error" if "boom" in program else "ok"
-        return SimpleNamespace(status=status, stdout=program, stderr="NameError: boom")
+    def __init__(self, parameters: SandboxParameters | None = None) -> None:
+        Sandbox.asked = parameters
+
+    def run(self, program: str) -> SandboxResult:
+        _break(program)
+        status = Status.ERROR if "boom" in program else Status.OK
+        return SandboxResult(status, 0, program, "NameError: boom", 0.1)
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Put it in place; a solution with ``2 * x`` passes. Returns what was judged, in order."""
     judged: list[dict[str, Any]] = []
 
-    def run_tests(solution: str, tests: str, **others: Any) -> SimpleNamespace:
-        if "no sandbox" in solution:
-            raise UnavailableError("install bubblewrap")
+    def run_tests(solution: str, tests: str, **others: Any) -> Verdict:
+        _break(solution)
         judged.append({"solution": solution, "tests": tests, **others})
-        return SimpleNamespace(passed="2 * x" in solution)
+        return Verdict("2 * x" in solution, "", 0.1)
 
-    module: Any = ModuleType("agent_r1.tools.sandbox")
-    module.Sandbox, module.SandboxParameters, module.run_tests = Sandbox, Limits, run_tests
-    for name in ("SandboxUnavailable", "SandboxError", "TestsUnusable"):
-        setattr(module, name, UnavailableError)
-    monkeypatch.setitem(sys.modules, "agent_r1.tools.sandbox", module)
-    monkeypatch.setattr("agent_r1.tools.sandbox", module, raising=False)
+    monkeypatch.setattr("agent_r1.tools.program.Sandbox", Sandbox)
+    monkeypatch.setattr("agent_r1.tools.program.run_tests", run_tests)
     return judged

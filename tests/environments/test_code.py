@@ -10,6 +10,7 @@ import pytest
 
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
+from agent_r1.parameters import ParameterError
 
 TESTS = "assert twice(2) == 4"
 PAYLOAD = {"tests": TESTS, "entry_point": None, "prelude": "import math"}
@@ -70,22 +71,37 @@ def test_a_program_can_be_tried_by_a_call_or_by_a_code_block(judged):
 def test_a_program_that_fails_is_told_and_not_run_again(judged):
     env, _ = begin()
     (result,) = run(env, "boom").tool_results
-    assert (result.status, result.attempts) == (ToolStatus.ERROR, 1)
+    assert (result.status, result.attempts) == (ToolStatus.BAD_ARGUMENTS, 1)
     assert "NameError: boom" in result.content
     step = act(env, type=ActionType.MALFORMED, code="boom")
     assert step.observation == {"error": "error: NameError: boom"}
 
 
 @pytest.mark.parametrize("how", ["answer", "call", "block"])
-def test_p12_without_a_sandbox_nothing_is_scored(judged, how):
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [("no sandbox", "install bubblewrap"), ("broken sandbox", "the supervisor is gone")],
+)
+def test_p12_without_a_sandbox_nothing_is_scored(judged, how, fault, told):
     env, _ = begin()
     step = {
-        "answer": lambda: act(env, answer="no sandbox"),
-        "call": lambda: run(env, "no sandbox"),
-        "block": lambda: act(env, type=ActionType.MALFORMED, code="no sandbox"),
+        "answer": lambda: act(env, answer=fault),
+        "call": lambda: run(env, fault),
+        "block": lambda: act(env, type=ActionType.MALFORMED, code=fault),
     }[how]()
     assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
-    assert "install bubblewrap" in step.info["failure"]
+    assert told in step.info["failure"]
+
+
+def test_p12_tests_that_no_solution_could_pass_score_nothing(judged):
+    step = act(begin()[0], answer="unusable tests")
+    assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
+    assert "the tests cannot be used" in step.info["failure"]
+
+
+def test_limits_that_do_not_exist_are_named():
+    with pytest.raises(ParameterError, match=r"'environment.options.sandbox.timeout'.*'timeout_s'"):
+        begin(sandbox={"timeout": 3.0})
 
 
 def test_p34_the_tests_are_in_nothing_that_the_agent_gets(judged):

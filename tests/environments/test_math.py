@@ -39,7 +39,7 @@ def test_an_episode():
 def test_a_mistake_in_an_expression_is_told_and_not_tried_again():
     step = act(begin()[0], "calculate", expression="9 ** 9 ** 9")
     (result,) = step.tool_results
-    assert (result.status, result.attempts) == (ToolStatus.ERROR, 1)
+    assert (result.status, result.attempts) == (ToolStatus.BAD_ARGUMENTS, 1)
     assert "too large" in step.observation["tool_results"][0]
     assert not step.terminated
 
@@ -51,12 +51,22 @@ def test_python_is_there_only_if_it_is_asked_for():
     assert [spec.name for spec in env.tools] == ["calculate", "python"]
 
 
+def test_the_tools_of_an_mcp_server_are_there_too(monkeypatch):
+    class Server:
+        tools = (tool(name="look_up")(lambda: "nothing"),)
+
+    monkeypatch.setattr("agent_r1.environments.base.connect", lambda name, at: Server)
+    env, _ = begin(mcp={"wiki": {"url": "http://localhost"}})
+    assert [spec.name for spec in env.tools] == ["calculate", "look_up"]
+
+
 def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
     fake_sandbox.install(monkeypatch)
-    env, _ = begin(python=True)
+    env, _ = begin(python=True, sandbox={"timeout_s": 3.0})
     assert act(env, "python", program="27").observation == {"tool_results": ["27"]}
+    assert fake_sandbox.Sandbox.asked.timeout_s == 3.0
     step = act(env, "python", program="boom")
-    assert step.tool_results[0].status is ToolStatus.ERROR
+    assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS
     assert "NameError: boom" in step.observation["tool_results"][0]
     step = act(env, "python", program="no sandbox")
     assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)

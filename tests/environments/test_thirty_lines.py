@@ -10,13 +10,11 @@ from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
 
 EXAMPLE = '''\
-"""Arithmetic with a calculator."""
-
 import ast
 import operator
 
 from agent_r1.environments import BaseEnv
-from agent_r1.tools import tool
+from agent_r1.tools import BadArguments, tool
 
 OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 
@@ -34,7 +32,10 @@ class CalculatorEnv(BaseEnv):
     @tool
     def calculate(self, expression: str) -> str:
         """Compute an expression such as 3 * (4 + 5)."""
-        return str(evaluate(ast.parse(expression, mode="eval").body))
+        try:
+            return str(evaluate(ast.parse(expression, mode="eval").body))
+        except (SyntaxError, ValueError, KeyError, TypeError):
+            raise BadArguments(f"{expression} is not arithmetic") from None
 
     async def step(self, action):
         right = action.answer in self.task["answers"]
@@ -79,7 +80,7 @@ def test_the_example_survives_its_agent(tmp_path, monkeypatch):
     asyncio.run(start(env))
     call = ToolCall("calculate", {"expression": "__import__('os')"})
     step = asyncio.run(transition(env, Action(ActionType.TOOL_CALL, "…", tool_calls=(call,))))
-    assert step.tool_results[0].status is ToolStatus.ERROR
+    assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS
     assert not step.terminated
     step = asyncio.run(transition(env, Action(ActionType.ANSWER, "…", answer="28")))
     assert (step.reward, step.terminated) == (0.0, True)

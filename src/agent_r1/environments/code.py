@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
-
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, Observation
 from agent_r1.mdp import Action, ActionType
 from agent_r1.tools import tool
-from agent_r1.tools.program import ProgramError, passes, run_program
+from agent_r1.tools.program import PATIENCE_S, ProgramError, passes, run_program
+from agent_r1.tools.sandbox import SandboxParameters
 
 
 class CodeEnv(BaseEnv):
@@ -19,8 +18,8 @@ class CodeEnv(BaseEnv):
     class Options(EnvironmentOptions):
         """Options of the environment ``code``."""
 
-        sandbox: dict[str, Any] = Field(default_factory=dict)
-        """Limits of a program: see `agent_r1.tools.sandbox.SandboxParameters`."""
+        sandbox: SandboxParameters = SandboxParameters()
+        """Limits of a program."""
 
     def reset(self) -> Observation:
         """What is to be written."""
@@ -42,7 +41,7 @@ class CodeEnv(BaseEnv):
         names = {key: self.payload[key] for key in ("tests", "entry_point")}
         return passes(f"{given}\n{code}", prelude=given, limits=self.options.sandbox, **names)
 
-    @tool(attempts=1)
+    @tool(attempts=1, timeout_s=PATIENCE_S)
     def run(self, program: str) -> str:
         """Run a Python program and read what it prints."""
         return run_program(program, self.options.sandbox)

@@ -6,7 +6,8 @@ from agent_r1.environments.base import BaseEnv, EnvironmentOptions, Observation,
 from agent_r1.mdp import Action
 from agent_r1.tools import ToolSpec, tool
 from agent_r1.tools.arithmetic import calculate
-from agent_r1.tools.program import run_program
+from agent_r1.tools.program import PATIENCE_S, run_program
+from agent_r1.tools.sandbox import SandboxParameters
 
 
 class MathEnv(BaseEnv):
@@ -14,15 +15,15 @@ class MathEnv(BaseEnv):
     the task's answers; a task that brings its own verifier is scored here, by that."""
 
     class Options(EnvironmentOptions):
-        """Options of the environment ``math``."""
-
         python: bool = False
         """Offer the tool ``python`` too."""
+        sandbox: SandboxParameters = SandboxParameters()
+        """Limits of its programs."""
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """The calculator, and Python where the options say so."""
-        return (self.calculate, self.python) if self.options.python else (self.calculate,)
+        """All that there are, Python only where the options say so."""
+        return tuple(it for it in super().tools if self.options.python or it.name != "python")
 
     def reset(self) -> Observation:
         """The problem."""
@@ -42,7 +43,7 @@ class MathEnv(BaseEnv):
         """Compute an arithmetic expression such as 3 * (4 + 5)."""
         return calculate(expression)
 
-    @tool(attempts=1)
+    @tool(attempts=1, timeout_s=PATIENCE_S)
     def python(self, program: str) -> str:
         """Run a Python program and read what it prints."""
-        return run_program(program)
+        return run_program(program, self.options.sandbox)

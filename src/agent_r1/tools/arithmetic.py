@@ -14,6 +14,8 @@ import math
 import operator
 from collections.abc import Callable
 
+from agent_r1.tools.failures import BadArguments
+
 MAX_CHARS = 500
 """Characters of an expression."""
 MAX_BITS = 1024
@@ -43,7 +45,7 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
 }
 
 
-class ExpressionError(ValueError):
+class ExpressionError(BadArguments):
     """An expression cannot be computed; the message is for the agent."""
 
 

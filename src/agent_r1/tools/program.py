@@ -6,39 +6,45 @@ environment: it says nothing about the agent.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from agent_r1.mdp import EnvironmentFailure
+from agent_r1.tools.failures import BadArguments
+from agent_r1.tools.sandbox import (
+    Sandbox,
+    SandboxError,
+    SandboxParameters,
+    SandboxUnavailable,
+    Status,
+    TestsUnusable,
+    run_tests,
+)
 
+PATIENCE_S = 3600.0
+"""Seconds; time limit of a tool that runs programs. The sandbox has one of its own, long before: by
+the tool's, a program that never ends would look like a tool that is down."""
 _LAST_CHARS = 150
 """Characters of what a failing program complained about: the end says what was wrong."""
 
 
-class ProgramError(RuntimeError):
+class ProgramError(BadArguments):
     """A program failed; the message is for the agent."""
 
 
-def run_program(program: str, limits: Mapping[str, Any] | None = None) -> str:
+def run_program(program: str, limits: SandboxParameters | None = None) -> str:
     """What a Python program prints.
 
     Args:
         program: its text.
-        limits: `agent_r1.tools.sandbox.SandboxParameters`, as ``conf/`` has them.
+        limits: what it may use.
 
     Raises:
         ProgramError: it failed, ran out of time, or went over another limit of the sandbox.
         EnvironmentFailure: there is no sandbox, or it failed.
-        ParameterError: an unknown limit.
     """
-    from agent_r1.tools import sandbox
-
-    parameters = sandbox.SandboxParameters.read(limits, "environment.options.sandbox")
     try:
-        ran = sandbox.Sandbox(parameters).run(program)
-    except (sandbox.SandboxUnavailable, sandbox.SandboxError) as error:
+        ran = Sandbox(limits).run(program)
+    except (SandboxUnavailable, SandboxError) as error:
         raise EnvironmentFailure(str(error)) from error
-    if ran.status != "ok":
+    if ran.status is not Status.OK:
         raise ProgramError(f"{ran.status}: {ran.stderr.strip()[-_LAST_CHARS:]}")
     return ran.stdout
 
@@ -48,7 +54,7 @@ def passes(
     tests: str,
     entry_point: str | None = None,
     prelude: str = "",
-    limits: Mapping[str, Any] | None = None,
+    limits: SandboxParameters | None = None,
 ) -> bool:
     """Whether a solution passes tests that it never sees.
 
@@ -61,15 +67,11 @@ def passes(
 
     Raises:
         EnvironmentFailure: there is no sandbox, it failed, or no solution could pass these tests.
-        ParameterError: an unknown limit.
     """
-    from agent_r1.tools import sandbox
-
-    parameters = sandbox.SandboxParameters.read(limits, "environment.options.sandbox")
     try:
-        verdict = sandbox.run_tests(
-            solution, tests, entry_point=entry_point, prelude=prelude, parameters=parameters
+        verdict = run_tests(
+            solution, tests, entry_point=entry_point, prelude=prelude, parameters=limits
         )
-    except (sandbox.SandboxUnavailable, sandbox.SandboxError, sandbox.TestsUnusable) as error:
+    except (SandboxUnavailable, SandboxError, TestsUnusable) as error:
         raise EnvironmentFailure(str(error)) from error
-    return bool(verdict.passed)
+    return verdict.passed

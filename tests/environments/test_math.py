@@ -9,6 +9,7 @@ import fake_sandbox
 
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
+from agent_r1.tools import tool
 
 TASK = {"task_id": "t", "prompt": "What is 3 * 9?", "answers": ["27"], "payload": "{}"}
 
@@ -52,8 +53,13 @@ def test_python_is_there_only_if_it_is_asked_for():
 
 
 def test_the_tools_of_an_mcp_server_are_there_too(monkeypatch):
+    @tool
+    def look_up() -> str:
+        """Look something up."""
+        return "nothing"
+
     class Server:
-        tools = (tool(name="look_up")(lambda: "nothing"),)
+        tools = (look_up,)
 
     monkeypatch.setattr("agent_r1.environments.base.connect", lambda name, at: Server)
     env, _ = begin(mcp={"wiki": {"url": "http://localhost"}})

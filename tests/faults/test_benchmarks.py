@@ -75,6 +75,7 @@ def test_text_games(experiments):
         "environment.name=textworld",
         "environment.options.reward=progress",
         "reward.terms.outcome.metric=environment",
+        "rollout.max_context_tokens=1024",
         f"{source}.ood_quest_length=4",
         *small,
         *few,

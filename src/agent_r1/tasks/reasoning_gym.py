@@ -6,8 +6,8 @@
 2. Splits differ by the seed that a data set is made with: no split has the tasks of another, as far
    as the data set has enough of them.
 3. What an answer is worth is for the data set to say (`verify`), in [0, 1]; many accept what an
-   exact match would not. A task names its entry by data set, settings, seed and place, and the
-   verifier makes it again: an entry may hold what JSON cannot.
+   exact match would not. A task names its entry by data set, settings, seed, size and place, and
+   the verifier makes it again: an entry may hold what JSON cannot.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ def make_tasks(
                     "dataset": name,
                     "settings": dict(settings),
                     "seed": made_with,
+                    "size": count,
                     "place": place,
                 }
                 entry = _entry(verifier)
@@ -102,22 +103,27 @@ def verify(verifier: Mapping[str, Any], answer: str) -> float:
     Raises:
         MissingExtraError: the package is not installed.
     """
-    dataset = _dataset(verifier["dataset"], json.dumps(verifier["settings"]), verifier["seed"])
+    dataset = _dataset_of(verifier)
     score = float(dataset.score_answer(answer, dataset[verifier["place"]]))
     return min(max(score, 0.0), 1.0)
 
 
 def _entry(verifier: Mapping[str, Any]) -> dict[str, Any]:
-    dataset = _dataset(verifier["dataset"], json.dumps(verifier["settings"]), verifier["seed"])
-    return dataset[verifier["place"]]
+    return _dataset_of(verifier)[verifier["place"]]
+
+
+def _dataset_of(verifier: Mapping[str, Any]) -> Any:
+    settings = json.dumps(verifier["settings"])
+    return _dataset(verifier["dataset"], settings, verifier["seed"], verifier["size"])
 
 
 @functools.lru_cache(64)
-def _dataset(name: str, settings: str, seed: int) -> Any:
-    """The data set; an entry is made when it is asked for, from the seed and its place."""
+def _dataset(name: str, settings: str, seed: int, size: int) -> Any:
+    """The data set. An entry is made when it is asked for; some draw a number for each beforehand,
+    so the size is not more than what is needed."""
     package = extra_package("reasoning_gym", _EXTRA)
     try:
-        return package.create_dataset(name, seed=seed, size=2**31 - 1, **json.loads(settings))
+        return package.create_dataset(name, seed=seed, size=size, **json.loads(settings))
     except (ValueError, TypeError, AssertionError) as error:
         raise ParameterError(f"tasks.sources.reasoning_gym.datasets.{name}: {error}") from error
 

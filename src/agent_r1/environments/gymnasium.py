@@ -23,18 +23,14 @@ from pydantic import Field
 
 from agent_r1.chat.base import observation_text
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, Observation, StepResult
+from agent_r1.extras import extra_package
 from agent_r1.mdp import Action, ActionType, EnvironmentFailure
 from agent_r1.seeding import derive_seed
 from agent_r1.tools import BadArguments, tool
 from agent_r1.tools.failures import reason
 from agent_r1.tools.threads import WORKERS
 
-try:
-    import gymnasium
-except ImportError as error:
-    raise ImportError(
-        "the environment needs the package 'gymnasium': pip install -e '.[gymnasium]'"
-    ) from error
+gymnasium = extra_package("gymnasium", "gymnasium")
 
 
 class GymnasiumEnv(BaseEnv):

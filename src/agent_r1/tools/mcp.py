@@ -26,6 +26,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
+from agent_r1.extras import extra_package
 from agent_r1.parameters import ParameterError
 from agent_r1.tools.failures import BadArguments, RemoteFailure, reason
 from agent_r1.tools.parameters import McpParameters
@@ -48,8 +49,8 @@ def connect(name: str, parameters: McpParameters) -> McpServer:
         parameters: how it is reached.
 
     Raises:
-        ParameterError: the package ``mcp`` is not installed, the server did not start, or it lacks
-            a tool that is asked for.
+        MissingExtraError: the package ``mcp`` is not installed.
+        ParameterError: the server did not start, or lacks a tool that is asked for.
     """
     key = (name, parameters.model_dump_json())
     with _connecting:
@@ -102,7 +103,7 @@ class McpServer:
 
     def open(self) -> None:
         """Open the session and list the tools; see `connect` for errors."""
-        _require_sdk()
+        extra_package("mcp", "mcp")
         try:
             client = _submit(self._client()).result()
             listed = _submit(_list_tools(client)).result(self._parameters.start_timeout_s)
@@ -235,16 +236,6 @@ def _innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _require_sdk() -> None:
-    try:
-        import mcp  # noqa: F401
-    except ImportError as error:
-        raise ParameterError(
-            "environment.options.mcp needs the package 'mcp', which is not installed: "
-            "pip install -e '.[mcp]'"
-        ) from error
 
 
 _loop: asyncio.AbstractEventLoop | None = None

@@ -142,3 +142,40 @@ def test_humaneval_in_the_real_sandbox(tmp_path, solution, reward):
     env = make_environment("code", task)
     asyncio.run(start(env))
     assert act(env, answer=f"```python\n{solution}```", code=solution).reward == reward
+
+
+DOUBLE = {
+    "task_id": 11,
+    "text": "Write a function that multiplies by the factor.",
+    "code": "def double(x):\n    return FACTOR * x",
+    "test_setup_code": "import math\nFACTOR = 2",
+    "test_list": ["assert math.isclose(double(3), 3 * FACTOR)"],
+    "challenge_test_list": [],
+}
+NEEDS_THE_SOLUTION = {
+    "test_setup_code": "root = Node(1)",
+    "test_list": ["assert double(root) == 2"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("changed", "solution", "reward"),
+    [
+        ({}, DOUBLE["code"], 1.0),  # solution and tests alike know what the set-up code defines
+        ({}, "FACTOR = 0\ndef double(x):\n    return 0", 0.0),
+        ({"test_setup_code": "import no_such_module"}, DOUBLE["code"], None),
+        (NEEDS_THE_SOLUTION, "class Node: ...\ndef double(x):\n    return 2", None),
+    ],
+)
+def test_mbpp_in_the_real_sandbox(tmp_path, changed, solution, reward):
+    from agent_r1.tasks.mbpp import load_mbpp
+
+    path = tmp_path / "mbpp.jsonl"
+    path.write_text(json.dumps(DOUBLE | changed))
+    task = load_mbpp(path)[0].to_dict("records")[0]
+    env = make_environment("code", task)
+    asyncio.run(start(env))
+    step = act(env, answer=f"```python\n{solution}\n```", code=solution)
+    assert step.reward == reward
+    assert (step.end_reason is EndReason.INFRASTRUCTURE) == (reward is None)

@@ -5,6 +5,8 @@ A line is ``{"task_id": 11, "text", "code", "test_list": [assertion, …], "test
 "challenge_test_list": [assertion, …]}``; the sanitized file has ``prompt`` for ``text`` and
 ``test_imports`` for ``test_setup_code``. In the paper the agent is shown the tests. Here it is
 shown the head of the function that they call, whose name it could not know else, and not the tests.
+Set-up code is the task's own, and knows no class of a solution: the few tasks whose set-up makes an
+object of one (``root = Node(1)``) cannot be judged, and are not scored.
 """
 
 from __future__ import annotations

@@ -178,7 +178,8 @@ class _Worker:
         return f"its process ended with exit code {code}"
 
     def stop(self) -> None:
-        """Kill it. A pipe that another thread waits for must stay open: a closed one never ends the wait."""
+        """Kill it. A pipe that is waited for in another thread must stay open: closed, it never ends
+        the wait."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -178,7 +178,7 @@ class _Worker:
         return f"its process ended with exit code {code}"
 
     def stop(self) -> None:
-        """Kill it. Its pipes stay open: closing one that a thread waits for would not end the wait."""
+        """Kill it. Its pipes stay open: closing one would not end the wait for it in a thread."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()

@@ -27,7 +27,7 @@ from agent_r1.rollout.collector import (
     collect,
 )
 from agent_r1.rollout.parameters import RolloutParameters
-from agent_r1.rollout.trajectory import TrajectoryRequest
+from agent_r1.rollout.requests import TrajectoryRequest
 from agent_r1.tools.mcp import connect
 
 Run = Callable[[Sequence[TrajectoryRequest], OnProgress | None], tuple[pd.DataFrame, pd.DataFrame]]

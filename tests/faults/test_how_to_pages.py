@@ -1,15 +1,17 @@
-"""What the how-to pages add is trained with, as they say, by ``kedro`` itself."""
+"""What pages do with experiments is done: the how-to pages train, the page on audits finds."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 
 import pandas as pd
 import pytest
 import yaml
 from pages import DOCS, blocks, commands, text_of, write_program
-from small_experiment import PARAMETERS, SmallExperiments
+from small_experiment import PARAMETERS, SmallExperiments, environment
 
 from agent_r1.lineage.branches import flatten
 
@@ -82,3 +84,17 @@ def test_the_reward_term_scores_an_iteration_again(hunted):
     )
     kept = table(hunted, "iter_00001.rewards")
     assert not any("politeness" in text for text in kept["components"])
+
+
+def test_the_page_on_audits_finds_a_wrong_answer_and_who_gave_it(experiments, undisturbed):
+    (program,) = blocks(text_of(DOCS / "audit.md"), "python")
+    here = program.replace("/default/", "/undisturbed/").replace("iter_00018", "iter_00002")
+    done = subprocess.run(
+        [sys.executable, "-c", here],
+        cwd=experiments.project, env=environment(), capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "exact match: 0.0\n" in done.stdout
+    assert "('action_text', " in done.stdout
+    policy = experiments.store("undisturbed").committed("iter_00002.policy").record.sha256
+    assert done.stdout.splitlines()[-1] == f"policy_version: {policy}"

@@ -30,6 +30,16 @@ def test_a_pages_program_prints_what_the_page_says(page, tmp_path):
     assert (done.stdout, done.returncode) == (printed, 0), done.stderr
 
 
+def test_the_page_about_the_sandbox_says_what_it_does(tmp_path):
+    (program,) = blocks(text_of(DOCS / "sandbox.md"), "python")
+    file = tmp_path / "program.py"
+    file.write_text(program, encoding="utf-8")
+    done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, timeout=300)
+    if "SandboxUnavailable" in done.stderr:
+        pytest.skip("no isolation here")
+    assert done.stdout.splitlines()[1:] == ["ok hello", "", "True passed"], done.stderr
+
+
 def test_the_page_about_tools_knows_every_status():
     section = ADD_A_TOOL.partition("## What goes wrong")[2]
     rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", section, re.MULTILINE)

@@ -201,6 +201,11 @@ def test_bad_parameters_are_named(terms: Any, message: str) -> None:
         score(answer("q/0", 0), **terms)
 
 
+def test_a_term_that_is_null_is_off() -> None:
+    table = score(answer("q/0", 0), outcome={}, format=None)
+    assert json.loads(table["components"].iloc[0]) == {"outcome": 1.0}
+
+
 def test_the_how_to_is_a_whole_term(monkeypatch, tmp_path) -> None:
     monkeypatch.syspath_prepend(write_program(DOCS / "add_a_reward_term.md", tmp_path).parent)
     rows = step("q/0", 0, action_text="Please search."), answer("q/0", 1)

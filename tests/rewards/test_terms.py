@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pages import DOCS, write_program
 from step_tables import rollouts, step, tasks
 
 from agent_r1.parameters import ParameterError
@@ -202,31 +201,13 @@ def test_bad_parameters_are_named(terms: Any, message: str) -> None:
         score(answer("q/0", 0), **terms)
 
 
-EXAMPLE = '''\
-"""Does the agent say please?"""
-
-import numpy as np
-
-from agent_r1.rewards import Steps, Term, TermParameters
+def test_a_term_that_is_null_is_off() -> None:
+    table = score(answer("q/0", 0), outcome={}, format=None)
+    assert json.loads(table["components"].iloc[0]) == {"outcome": 1.0}
 
 
-class PolitenessParameters(TermParameters):
-    word: str = "please"
-
-
-def politeness(steps: Steps, parameters: PolitenessParameters) -> np.ndarray:
-    """1 for each turn with the word, before the weight."""
-    return np.array([float(parameters.word in text.lower()) for text in steps.action_text])
-
-
-TERM = Term(PolitenessParameters, politeness)
-'''
-
-
-def test_the_how_to_is_a_whole_term(monkeypatch) -> None:
-    module = ModuleType("politeness")
-    exec(EXAMPLE, module.__dict__)
-    monkeypatch.setitem(sys.modules, "politeness", module)
+def test_the_how_to_is_a_whole_term(monkeypatch, tmp_path) -> None:
+    monkeypatch.syspath_prepend(write_program(DOCS / "add_a_reward_term.md", tmp_path).parent)
     rows = step("q/0", 0, action_text="Please search."), answer("q/0", 1)
     table = score(*rows, **{"politeness:TERM": {"weight": 0.05, "cap": 0.1}, "outcome": {}})
     assert table["reward"].tolist() == pytest.approx([0.05, 1.0])

@@ -42,6 +42,22 @@ def test_f1_counts_repeated_words_once_per_occurrence() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "accepted", "value"),
+    [
+        ("Yes.", "yes", 1),
+        ("yes, they are", "yes", 0),
+        ("no", "no man's land", 0),
+        ("noanswer", "no answer", 0),
+        ("yes sir", "yes man", 0.5),  # neither is a verdict
+    ],
+)
+def test_p35_a_verdict_is_not_half_right(said: str, accepted: str, value: float) -> None:
+    """As hotpot_evaluate_v1.py and 2wikimultihop_evaluate_v1.1.py have it."""
+    assert f1(said, [accepted]) == value
+    assert f1(said, ["other", accepted]) == value
+
+
+@pytest.mark.parametrize(
     ("text", "answer"),
     [
         ("<answer> Paris </answer>", "Paris"),

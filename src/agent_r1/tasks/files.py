@@ -171,6 +171,16 @@ def read_lines(path: Path, download: str) -> list[Row]:
     return rows
 
 
+def read_rows(path: Path, download: str) -> list[Row]:
+    """The rows of a file that is either of these: one JSON list, or a JSON object per line.
+
+    Raises:
+        TaskFileError: as `read_list` and `read_lines`.
+    """
+    is_list = _text(path, download).lstrip().startswith("[")
+    return read_list(path, download) if is_list else read_lines(path, download)
+
+
 def refuse_twins(ids: Iterable[tuple[str, Row]], key: str) -> None:
     """
     Raises:

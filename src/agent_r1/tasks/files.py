@@ -34,7 +34,7 @@ class TaskFiles:
         """``root``: the folder that names start from; the catalog says ``data/01_raw``."""
         self._root = Path(root)
         self.used: list[Path] = []
-        """What was asked for, in order."""
+        """What was asked for or noted, in order."""
 
     def find(self, name: str) -> Path:
         """The path of a file: relative to the root, absolute, or ``package:path`` for a file that
@@ -48,9 +48,13 @@ class TaskFiles:
             path = extra_file(package, inside, EXTRAS[package])
         else:
             path = self._root / name
+        self.note(path)
+        return path
+
+    def note(self, path: Path) -> None:
+        """A file that tasks depend on, and that the loader made or found without a name."""
         if path not in self.used:
             self.used.append(path)
-        return path
 
 
 class Row:

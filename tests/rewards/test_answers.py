@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from agent_r1.rewards.answers import exact_match, extract_answer, f1, normalize, substring
+from agent_r1.rewards.answers import (
+    coverage,
+    exact_match,
+    extract_answer,
+    f1,
+    normalize,
+    substring,
+)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +105,23 @@ def test_chinese_is_compared_by_characters() -> None:
     assert substring("他出生于绍兴市。", ["绍兴"]) == 1
     assert substring("绍大兴", ["绍兴"]) == 0
     assert normalize("A股") == "a 股"
+
+
+@pytest.mark.parametrize(
+    ("said", "reference", "value"),
+    [
+        ("It is Oslo.", "Oslo", 1),
+        ("Oslomarka", "Oslo", 0),
+        ("It has 1,234 people", 1234, 1),
+        ("yes", True, 1),
+        ("no", True, 0),
+        ("Ann and Cy", ["Ann", "Bo", "Cy"], 2 / 3),
+        ("Ann: 7, Bo: 8", {"Ann": 7, "Bo": 9}, 3 / 4),  # two keys and a value of four
+        ("Ann: 7", {"Ann": [7, 8], "Bo": 9}, 1 / 4),  # without 8, Bo and 9
+        ("nothing", {"Ann": [1, 2, 3, 4]}, 0),  # five missing of two
+        ("anything", [], 0),
+        ("anything", "the", 0),
+    ],
+)
+def test_coverage_is_fanoutqas_loose_accuracy(said: str, reference: Any, value: float) -> None:
+    assert coverage(said, reference) == pytest.approx(value)

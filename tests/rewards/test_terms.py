@@ -68,6 +68,17 @@ def test_numeric_is_an_outcome_with_a_tolerance() -> None:
     assert rewards(*rows, outcome=loose) == [1, 1, 0]
 
 
+def test_coverage_reads_the_structured_answer_and_correct_is_all_of_it() -> None:
+    table = tasks(f=["Ann: 7; Bo: 8"], q=["Paris", "City of Light"])
+    table["payload"] = ['{"answer": {"Ann": 7, "Bo": 8}}', "{}"]
+    said = ("Ann 7, Bo 8", "Ann is 7", "none")
+    rows = [answer(f"f/{number}", 0, text) for number, text in enumerate(said)]
+    rows += [answer("q/0", 0, "the City of Light"), answer("q/1", 0, "Rome")]
+    scored = score_rewards(rollouts(*rows), table, {"terms": {"outcome": {"metric": "coverage"}}})
+    assert scored["reward"].tolist() == pytest.approx([1, 0.5, 0, 1, 0])
+    assert scored["correct"].tolist() == [True, False, False, True, False]
+
+
 def test_the_environments_verdict_is_an_outcome() -> None:
     table = score(
         step("e/0", 0, env_reward=0.0), answer("e/0", 1, "code", env_reward=1.0),

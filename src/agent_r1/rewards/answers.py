@@ -10,12 +10,14 @@ too. Texts without such characters are compared exactly as SQuAD's script does.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from agent_r1.chat import code, react
 from agent_r1.chat.dialects.harmony import HarmonyDialect
@@ -122,6 +124,37 @@ def _number(text: str) -> float | None:
             return None
         found.add(number / below)
     return found.pop() if len(found) == 1 else None
+
+
+def coverage(prediction: str, reference: Any) -> float:
+    """The share of a reference's parts that stand in the prediction, in [0, 1].
+
+    FanOutQA's loose accuracy; where it is 1, its strict accuracy is (Zhu et al. 2024, sec. 4, and
+    ``answer_in_text`` of the package). Parts are found as by `substring`: unlike the package, this
+    does not lemmatise, and finds what begins with a currency sign. Nothing is said of what else the
+    prediction holds, so whoever trains on it prices the length.
+
+    Args:
+        reference: a text, number or truth value; a list of them, or a mapping, whose keys are
+            parts, too.
+    """
+    parts = _parts(reference)
+    return max(0.0, 1 - _missing(prediction, reference) / len(parts)) if parts else 0.0
+
+
+def _parts(reference: Any) -> list[Any]:
+    if isinstance(reference, Mapping):
+        return [*itertools.chain.from_iterable(reference.items())]
+    return reference if isinstance(reference, list) else [reference]
+
+
+def _missing(prediction: str, reference: Any) -> int:
+    """Texts of the reference that the prediction lacks; each of a list within a list counts."""
+    if isinstance(reference, Mapping | list):
+        return sum(_missing(prediction, part) for part in _parts(reference))
+    if isinstance(reference, bool):
+        reference = "yes" if reference else "no"
+    return int(not substring(prediction, [str(reference)]))
 
 
 METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {

@@ -121,6 +121,14 @@ def test_repetition_counts_what_was_said_before_in_the_trajectory() -> None:
     assert rewards(*rows, repetition={"words": 3}) == pytest.approx(wanted)
 
 
+def test_repetition_in_chinese_counts_characters() -> None:
+    rows = (
+        step("q/0", 0, action_text="鲁迅出生于绍兴"),  # seven characters, four runs of four
+        answer("q/0", 1, action_text="鲁迅出生在2008"),  # one said, then 迅出生在 and 出生在2008
+    )
+    assert rewards(*rows, repetition={"words": 4}) == pytest.approx([0, -1 / 3])
+
+
 FOUND = step("q/0", 0, tool_results=results("Rome", "The capital is Paris."))
 
 

@@ -384,6 +384,21 @@ def test_questions_of_one_source_and_the_pages_of_another(tmp_path):
     assert documents["title"].tolist() == ["Oslo"]
 
 
+def test_families_of_one_name_are_told_apart_in_a_mixture(tmp_path):
+    row = TWO_WIKI | {"type": "comparison"}
+    listed(tmp_path / "two.json", row, TWO_WIKI | {"_id": "2"})
+    listed(tmp_path / "hot.json", row | {"level": "hard"})
+    sources = {
+        "2wikimultihopqa": {"files": {"train": "two.json"}},
+        "hotpotqa": {"files": {"train": "hot.json"}},
+    }
+    parameters = TasksParameters.read({"sources": sources}, "tasks")
+    tasks, _ = load_tasks(parameters, "multihop_qa", (), TaskFiles(tmp_path))
+    assert sorted(tasks["family"]) == [
+        "2wikimultihopqa:comparison", "compositional", "hotpotqa:comparison",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("pages", ["own", "shared"])
 def test_paragraphs_are_a_questions_own_or_shared_by_all(tmp_path, pages):
     listed(tmp_path / "two.json", TWO_WIKI)

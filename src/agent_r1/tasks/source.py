@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,13 +152,19 @@ def each_page_once(documents: pd.DataFrame) -> pd.DataFrame:
 def merge(tables: Mapping[str, Tables]) -> Tables:
     """The tables of several sources as one: sources in turn within each split, each page once.
 
+    Families that two sources have (both HotpotQA and 2WikiMultihopQA know a ``comparison``) get the
+    source's name in front: they are reported each by itself.
+
     Raises:
         ValueError: two sources have a task of the same id.
     """
     if len(tables) == 1:
         return next(iter(tables.values()))
     frames = []
-    for position, (tasks, _) in enumerate(tables.values()):
+    families = Counter(each for tasks, _ in tables.values() for each in set(tasks["family"]))
+    for position, (source, (tasks, _)) in enumerate(tables.items()):
+        names = [f"{source}:{each}" if families[each] > 1 else each for each in tasks["family"]]
+        tasks = tasks.assign(family=names)
         rank = tasks.groupby("split").cumcount()
         size = tasks.groupby("split")["task_id"].transform("size")
         split = tasks["split"].map(schemas.SPLITS.index)

@@ -147,6 +147,41 @@ def test_evidence_is_not_what_the_agent_said_or_a_failed_call_or_another_traject
     assert rewards(*late, evidence={}) == [0, 0]
 
 
+def asked(*texts: str) -> str:
+    return json.dumps([{"name": "s", "arguments": {"query": text}} for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("calls", "contents", "value"),
+    [
+        (["capital of France"], ["The capital is Paris."], 1),
+        (["Paris"], ["Paris\ncountry: France"], 0),  # looked up to be found
+        (["print('Paris')"], ["Paris"], 0),
+        (["Paris", "capital"], ["Paris is a city", "It is Paris"], 1),  # the second told it
+        (["capital", "Paris"], ["Rome", "Paris"], 0),
+        (["Parisian"], ["A Parisian lives in Paris."], 1),
+    ],
+)
+def test_evidence_is_not_what_the_agent_asked_for_itself(calls, contents, value) -> None:
+    found = step("q/0", 0, tool_calls=asked(*calls), tool_results=results(*contents))
+    assert rewards(found, answer("q/0", 1), evidence={}) == [0, value]
+
+
+def test_evidence_may_be_asked_for_if_the_question_names_it() -> None:
+    table = TASKS.assign(prompt="Is Paris or Rome the capital?")
+    found = step("q/0", 0, tool_calls=asked("Paris"), tool_results=results("Paris: a capital"))
+    scored = score_rewards(rollouts(found, answer("q/0", 1)), table, {"terms": {"evidence": {}}})
+    assert scored["reward"].tolist() == [0, 1]
+
+
+def test_evidence_in_chinese_is_found_by_characters() -> None:
+    told = step("q/0", 0, tool_calls=asked("鲁迅"), tool_results=results("他出生于绍兴市。"))
+    assert rewards(told, answer("q/0", 1, "绍兴"), evidence={}) == [0, 1]
+    assert rewards(told, answer("q/0", 1, "绍市"), evidence={}) == [0, 0]
+    echoed = told | {"tool_calls": asked("绍兴在哪里")}
+    assert rewards(echoed, answer("q/0", 1, "绍兴"), evidence={}) == [0, 0]
+
+
 def _late() -> dict[str, Any]:
     return {"tool_results": results("Paris"), "truncated": True, "end_reason": "max_steps"}
 

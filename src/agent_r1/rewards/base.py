@@ -38,6 +38,8 @@ class Steps:
     trajectories: Trajectories
     action_type: Sequence[str]
     action_text: Sequence[str]
+    tool_calls: Sequence[str]
+    """JSON, see the rollouts schema."""
     tool_results: Sequence[str]
     """JSON, see the rollouts schema."""
     env_reward: np.ndarray

@@ -183,6 +183,7 @@ def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectori
         trajectories=trajectories,
         action_type=rollouts["action_type"].tolist(),
         action_text=rollouts["action_text"].tolist(),
+        tool_calls=rollouts["tool_calls"].tolist(),
         tool_results=rollouts["tool_results"].tolist(),
         env_reward=env_reward,
         answers=[answers[task] for task in wanted],

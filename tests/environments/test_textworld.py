@@ -14,7 +14,7 @@ import pytest
 from agent_r1 import schemas
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.extras import MissingExtraError
-from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall
+from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks import textworld
 from agent_r1.tasks.files import TaskFiles
@@ -163,7 +163,8 @@ def test_parallel_commands_are_played_in_order(task, way):
 def test_p34_what_the_game_does_not_offer_does_not_reach_the_interpreter(task, way, command):
     env, _ = begin(task)
     step = play(env, command)
-    assert step.observation == {"tool_results": ["That cannot be done."]}
+    assert step.observation == {"tool_results": ["error: act: that cannot be done"]}
+    assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS  # no valid call, to be paid for
     assert (step.reward, step.terminated) == (0.0, False)
     assert play(env, *way).reward == 1.0
 

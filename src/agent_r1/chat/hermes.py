@@ -23,7 +23,8 @@ from agent_r1.tools import ToolSpec
 
 CALL, END_CALL = "<tool_call>", "</tool_call>"
 ANSWER, END_ANSWER = "<answer>", "</answer>"
-_CODE = re.compile(r"```[^\S\n]*\w*[^\S\n]*\n(.*?)```", re.DOTALL)
+_CODE = re.compile(r"```[^\S\n]*+\w*+[^\S\n]*+\n(.*?)```", re.DOTALL)
+"""Possessive: trying every share of a long run of blanks takes minutes, and stops all others."""
 
 
 class HermesFormat(TextFormat):
@@ -98,6 +99,18 @@ def read_answer(text: str) -> str | None:
     if begin < 0 or end < begin:
         raise Malformed("the answer is not closed" if end < 0 else "the answer is not opened")
     return text[begin + len(ANSWER) : end].strip()
+
+
+def answer_blocks(text: str) -> list[str]:
+    """What stands in each ``<answer>…</answer>``, without the blanks around it.
+
+    In one pass: a lazy pattern reads on to the end for every tag that is not closed.
+    """
+    blocks, begin = [], text.find(ANSWER)
+    while begin >= 0 and (end := text.find(END_ANSWER, begin)) >= 0:
+        blocks.append(text[begin + len(ANSWER) : end].strip())
+        begin = text.find(ANSWER, end)
+    return blocks
 
 
 def read_calls(text: str) -> tuple[list[ToolCall], str]:

@@ -4,8 +4,9 @@ P. Rajpurkar et al., "SQuAD" (2016), and its evaluation script: lower case, no p
 articles, single spaces. Each metric has its own name: an exact match is never a substring match.
 
 Chinese, Japanese and Korean write no blanks between words, so there each character is a token (F1,
-substring), blanks do not count, and their own punctuation and full-width letters are normalised,
-too. Texts without such characters are compared exactly as SQuAD's script does.
+substring), blanks do not count, and a number may stand right behind a word. Their punctuation and
+full-width letters and digits are normalised, also where nothing else in an answer is Chinese
+(``NBA。``). All other texts are compared exactly as SQuAD's script does.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from collections.abc import Callable, Sequence
 
 from agent_r1.chat import code, react
 from agent_r1.chat.dialects.harmony import HarmonyDialect
+from agent_r1.chat.hermes import answer_blocks
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.segmentation import has_cjk, segments
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _READERS = (react.parse_turn, code.parse_turn, HarmonyDialect().read)
+_WIDE = re.compile("[\u3000-\u303f\uff01-\uff60]")
+"""Chinese and Japanese punctuation, and full-width letters, digits and signs."""
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NUMBER = re.compile(
     r"(?<![\w.])([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+))?"
 )
 """A decimal number, and the divisor of a fraction. Digits in a word (``x2``) are no number."""
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def extract_answer(text: str) -> str:
@@ -40,8 +43,8 @@ def extract_answer(text: str) -> str:
     in formats that answer in plain words.
     """
     said = after_reasoning(text)
-    if blocks := _ANSWER.findall(said):
-        return blocks[-1].strip()
+    if blocks := answer_blocks(said):
+        return blocks[-1]
     for read in _READERS:
         if (answer := read(text).answer) is not None:
             return answer
@@ -50,9 +53,11 @@ def extract_answer(text: str) -> str:
 
 def normalize(text: str) -> str:
     """Lower case without punctuation and articles; tokens with single spaces between them."""
-    if has_cjk(text):
+    by_character = has_cjk(text)
+    if by_character or _WIDE.search(text):
         text = unicodedata.normalize("NFKC", text)
         text = "".join(c for c in text if not unicodedata.category(c).startswith("P"))
+    if by_character:
         return " ".join(segments(text.lower()))  # no articles: "A股" is a word
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
@@ -103,6 +108,8 @@ def numeric(prediction: str, answers: Sequence[str], tolerance: float = 1e-6) ->
 
 def _number(text: str) -> float | None:
     """The one number in a text; None where there is none, or several that differ."""
+    if has_cjk(text) or _WIDE.search(text):
+        text = " ".join(segments(unicodedata.normalize("NFKC", text)))
     found = set()
     for whole, divisor in _NUMBER.findall(text):
         number, below = float(whole.replace(",", "")), float(divisor or 1)

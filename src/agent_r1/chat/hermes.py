@@ -32,7 +32,8 @@ class HermesFormat(TextFormat):
 
     name = "hermes"
     markup = (CALL, END_CALL, ANSWER, END_ANSWER)
-    # What Qwen2.5's own template writes, word for word: chat models were trained on it.
+    # What Qwen2.5's own template writes, word for word: chat models were trained on it. Only the
+    # last line is ours: they were not trained on the tags of an answer.
     instructions = """# Tools
 
 You may call one or more functions to assist with the user query.
@@ -46,7 +47,9 @@ For each function call, return a json object with function name and arguments wi
 <tool_call></tool_call> XML tags:
 <tool_call>
 {"name": <function-name>, "arguments": <args-json-object>}
-</tool_call>"""
+</tool_call>
+
+When you know the answer, call no function: <answer>42</answer>"""
 
     def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
         """See `parse_turn`."""

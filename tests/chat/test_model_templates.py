@@ -223,6 +223,29 @@ def test_harmony_reasoning_stands_in_a_channel_of_its_own():
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("model", "name", "thought"),
+    [
+        ("qwen2.5", "hermes", "<think>\nHm.\n</think>\n\n"),
+        ("qwen3", "hermes", "<think>\nHm.\n</think>\n\n"),
+        ("qwen3", "native", "<think>\nHm.\n</think>\n\n"),
+        ("gpt-oss", "native", "I need France."),
+    ],
+)
+def test_dropped_reasoning_leaves_the_conversation_that_never_had_it(model, name, thought):
+    streams = {}
+    for reasoning, thoughts in (("keep", [thought]), ("drop", [thought, ""])):
+        format_ = chat(model, name, reasoning=reasoning)
+        for said_before in thoughts:
+            stream = format_.prompt_ids("Where?", TOOLS)
+            ids = format_.render_action(calls(FRANCE), said_before)
+            gone = {i for begin, end in format_.forgotten(ids) for i in range(begin, end)}
+            stream += [token for i, token in enumerate(ids) if i not in gone]
+            streams[reasoning, said_before] = stream + format_.observation_ids(["x"], ids)
+    assert streams["drop", thought] == streams["drop", ""]
+    assert len(streams["keep", thought]) > len(streams["drop", ""])
+
+
 def test_what_is_no_call_of_gpt_oss_is_answered_by_the_user():
     """The template has no tool message without a call before it."""
     format_ = chat("gpt-oss")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from agent_r1.rewards.answers import (
     extract_answer,
     f1,
     normalize,
+    numeric,
     substring,
 )
 
@@ -125,3 +127,46 @@ def test_chinese_is_compared_by_characters() -> None:
 )
 def test_coverage_is_fanoutqas_loose_accuracy(said: str, reference: Any, value: float) -> None:
     assert coverage(said, reference) == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answer", "exact", "overlap"),
+    [
+        ("\uff11\uff19\uff12\uff13", "1923", 1, 1),  # full-width digits alone
+        ("《Hamlet》", "Hamlet", 1, 1),  # nothing Chinese but the punctuation
+        ("the Beatles。", "Beatles", 1, 1),  # and English all the same: no articles
+        ("ＡＢＣ社", "abc社", 1, 1),
+        ("ﾄｳｷｮｳ", "トウキョウ", 1, 1),  # half-width kana
+        ("東京タワー", "東京", 0, 2 * 2 / (5 + 2)),
+        ("か", "が", 0, 0),
+        ("서울특별시", "서울", 0, 2 * 2 / (5 + 2)),  # syllables, not their letters
+        ("부산", "서울", 0, 0),
+        ("서\u1109\u116e", "서수", 1, 1),  # a syllable written as its letters
+        ("北京 (Beijing)", "Beijing", 0, 2 * 1 / (3 + 1)),
+        ("iPhone 15手机", "iphone15 手机", 0, 2 * 2 / (4 + 3)),  # blanks part Latin words
+    ],
+)
+def test_scripts_are_compared_by_what_they_write(prediction, answer, exact, overlap) -> None:
+    assert exact_match(prediction, [answer]) == exact
+    assert f1(prediction, [answer]) == pytest.approx(overlap)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("约300公里", 1),
+        ("答案是３００。", 1),
+        ("共300元，不是200元", 0),
+        ("三百", 0),
+        ("-300度", 0),
+        ("\u2212300度", 0),
+    ],
+)
+def test_a_number_may_stand_right_behind_a_chinese_word(said: str, value: float) -> None:
+    assert numeric(said, ["300"]) == value
+
+
+def test_tags_that_are_not_closed_take_no_time() -> None:
+    started = time.process_time()
+    assert extract_answer("<answer>Paris</answer>" + "<answer>" * 20_000) == "Paris"
+    assert time.process_time() - started < 2

@@ -4,8 +4,9 @@ P. Rajpurkar et al., "SQuAD" (2016), and its evaluation script: lower case, no p
 articles, single spaces. Each metric has its own name: an exact match is never a substring match.
 
 Chinese, Japanese and Korean write no blanks between words, so there each character is a token (F1,
-substring), blanks do not count, and their own punctuation and full-width letters are normalised,
-too. Texts without such characters are compared exactly as SQuAD's script does.
+substring), blanks do not count, and a number may stand right behind a word. Their punctuation and
+full-width letters and digits are normalised, also where nothing else in an answer is Chinese
+(``NBA。``). All other texts are compared exactly as SQuAD's script does.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import Any
 
 from agent_r1.chat import code, react
 from agent_r1.chat.dialects.harmony import HarmonyDialect
+from agent_r1.chat.hermes import answer_blocks
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.segmentation import has_cjk, segments
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _READERS = (react.parse_turn, code.parse_turn, HarmonyDialect().read)
+_WIDE = re.compile("[\u3000-\u303f\uff01-\uff60]")
+"""Chinese and Japanese punctuation, and full-width letters, digits and signs."""
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NUMBER = re.compile(
     r"(?<![\w.])([-+]?)[$€£¥]?"
@@ -38,7 +42,6 @@ _SIGNS = str.maketrans("\u2212\uff0d\uff0e", "--.")
 minus five is taken for five."""
 _VERDICTS = frozenset({"yes", "no", "noanswer"})
 """Answers that have no part that could be half right."""
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 def extract_answer(text: str) -> str:
@@ -49,8 +52,8 @@ def extract_answer(text: str) -> str:
     in formats that answer in plain words.
     """
     said = after_reasoning(text)
-    if blocks := _ANSWER.findall(said):
-        return blocks[-1].strip()
+    if blocks := answer_blocks(said):
+        return blocks[-1]
     for read in _READERS:
         if (answer := read(text).answer) is not None:
             return answer
@@ -59,9 +62,11 @@ def extract_answer(text: str) -> str:
 
 def normalize(text: str) -> str:
     """Lower case without punctuation and articles; tokens with single spaces between them."""
-    if has_cjk(text):
+    by_character = has_cjk(text)
+    if by_character or _WIDE.search(text):
         text = unicodedata.normalize("NFKC", text)
         text = "".join(c for c in text if not unicodedata.category(c).startswith("P"))
+    if by_character:
         return " ".join(segments(text.lower()))  # no articles: "A股" is a word
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
@@ -117,8 +122,11 @@ def numeric(prediction: str, answers: Sequence[str], tolerance: float = 1e-6) ->
 
 def _number(text: str) -> float | None:
     """The one number in a text; None where there is none, or several that differ."""
+    text = text.translate(_SIGNS)
+    if has_cjk(text) or _WIDE.search(text):
+        text = " ".join(segments(unicodedata.normalize("NFKC", text)))
     found = set()
-    for sign, whole, divisor in _NUMBER.findall(text.translate(_SIGNS)):
+    for sign, whole, divisor in _NUMBER.findall(text):
         number, below = float(sign + whole.replace(",", "")), float(divisor or 1)
         if not below or not math.isfinite(number):
             return None

@@ -39,6 +39,7 @@ class CodeEnv(BaseEnv):
     def _solves(self, code: str) -> bool:
         given = self.payload.get("prelude", "")
         names = {key: self.payload[key] for key in ("tests", "entry_point")}
+        names["classes"] = self.payload.get("classes", ())
         return passes(f"{given}\n{code}", prelude=given, limits=self.options.sandbox, **names)
 
     @tool(attempts=1, timeout_s=PATIENCE_S)

@@ -6,6 +6,8 @@ environment: it says nothing about the agent.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.tools.failures import BadArguments
 from agent_r1.tools.sandbox import (
@@ -54,6 +56,7 @@ def passes(
     tests: str,
     entry_point: str | None = None,
     prelude: str = "",
+    classes: Collection[str] = (),
     limits: SandboxParameters | None = None,
 ) -> bool:
     """Whether a solution passes tests that it never sees.
@@ -63,6 +66,7 @@ def passes(
         tests: HumanEval's ``check``, or MBPP's assertions.
         entry_point: the function under test, where the tests do not name it.
         prelude: what the task gives to solution and tests alike.
+        classes: classes that a solution must define, because the tests make objects of them.
         limits: as for `run_program`.
 
     Raises:
@@ -70,7 +74,12 @@ def passes(
     """
     try:
         verdict = run_tests(
-            solution, tests, entry_point=entry_point, prelude=prelude, parameters=limits
+            solution,
+            tests,
+            entry_point=entry_point,
+            prelude=prelude,
+            classes=classes,
+            parameters=limits,
         )
     except (SandboxUnavailable, SandboxError, TestsUnusable) as error:
         raise EnvironmentFailure(str(error)) from error

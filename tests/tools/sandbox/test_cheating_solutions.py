@@ -195,6 +195,108 @@ CHEATS = {
         """,
     "not a number": "def double(x): return float('nan')",
     "not implemented": "def double(x): return NotImplemented",
+    "complex": "def double(x): return complex(4, 4)",
+    "all values in one": "def double(x): return {4, 5.0, 'abab'}",
+    "a method": "class C:\n    def double(self, x): return x * 2",
+    "a property": "class C:\n    @property\n    def double(self): return 4\ndouble = C().double",
+    "a coroutine": "async def double(x): return x * 2",
+    "the class itself": "class double:\n    def __init__(self, x): self.x = x * 2",
+    "a generator that never ends": """
+        def double(x):
+            while True: yield 4
+        """,
+    "an error that cannot be shown": """
+        class Bad(BaseException):
+            def __str__(self): raise SystemExit
+            __repr__ = __str__
+        Bad.__name__ = "AssertionError"
+        def double(x): raise Bad
+        """,
+    "a name that lies": """
+        class Meta(type):
+            __name__ = property(lambda self: 5 / 0)
+        class Bad(Exception, metaclass=Meta): pass
+        def double(x): raise Bad
+        """,
+    "a value that changes while it is read": """
+        class Many(list):
+            def __iter__(self): return iter([4, 5.0, "abab"])
+            def __len__(self): return 2
+        def double(x): return Many()
+        """,
+    "an object of truth": """
+        class Yes:
+            def __bool__(self): return True
+            def __sub__(self, other): return 0
+            __rsub__ = __abs__ = __sub__
+            def __lt__(self, other): return True
+            __gt__ = __le__ = __ge__ = __contains__ = __lt__
+            def __len__(self): return 2
+            def __getattr__(self, name): return self
+            def __call__(self, *_): return self
+        def double(x): return Yes()
+        """,
+    "pickles": """
+        class Bomb:
+            def __reduce__(self): return (print, ("passed",))
+        def double(x): return Bomb()
+        """,
+    "forged kinds": """
+        import values
+        values.encode = lambda *_: ["with", [["helper", ["dict"]]], ["instance", 0]]
+        def double(x): return 1
+        """,
+    "arguments changed in turn": """
+        import values
+        old = values.encode
+        values.encode = lambda *_: None if _[0] is None else ["tuple", ["list", 1, 1]]
+        def double(x): return None
+        """,
+    "more answers than calls": """
+        import values
+        values.write = lambda message: '{"value": 4}\\n' * 5
+        def double(x): return 4
+        """,
+    "reading the calls that come": """
+        import os
+        def double(x):
+            for number in range(16):
+                try: os.read(number, 1 << 16) if not os.set_blocking(number, False) else 0
+                except OSError: pass
+            return 4
+        """,
+    "both ends of the pipes": """
+        import os
+        for number in range(3, 16):
+            for flags in (os.O_RDONLY, os.O_WRONLY):
+                try: end = os.open(f"/proc/self/fd/{number}", flags | os.O_NONBLOCK)
+                except OSError: continue
+                if flags: os.write(end, b'{"value": 4}\\n{"outcome": "passed", "number": "0"}\\n')
+        def double(x): return 4
+        """,
+    "a crash": "import ctypes\ndef double(x): ctypes.string_at(0)",
+    "a stack that overflows": """
+        import sys, threading
+        sys.setrecursionlimit(10 ** 9)
+        def double(x): return double(x)
+        """,
+    "stopping itself": """
+        import os, signal
+        def double(x): os.kill(os.getpid(), signal.SIGSTOP)
+        """,
+    "a bomb with a fuse": """
+        import atexit, os, signal, sys, threading, time
+        def late():
+            while True:
+                time.sleep(0.001)
+                sys.setswitchinterval(1e-6)
+        threading.Thread(target=late, daemon=True).start()
+        atexit.register(os._exit, 0)
+        for number in range(1, 32):
+            try: signal.signal(number, lambda *_: os._exit(0))
+            except (OSError, ValueError): pass
+        def double(x): return 4
+        """,
     "waiting": "import time\ndef double(x): time.sleep(1e6)",
 }
 
@@ -209,6 +311,9 @@ def judged(solution: str, parameters: SandboxParameters):
     )
 
 
+ENDLESS = ("waiting", "stopping itself", "a stack that overflows")
+
+
 def test_a_solution_passes(level: Level, limits: SandboxParameters):
     verdict = judged(HONEST, limits)
     assert (verdict.passed, verdict.reason) == (True, "passed")
@@ -217,7 +322,7 @@ def test_a_solution_passes(level: Level, limits: SandboxParameters):
 @pytest.mark.parametrize("name", CHEATS)
 def test_p34_a_cheat_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     short = limits.model_copy(update={"timeout_s": 2.0})
-    verdict = judged(CHEATS[name], short if name == "waiting" else limits)
+    verdict = judged(CHEATS[name], short if name in ENDLESS else limits)
     assert not verdict.passed
     assert not any(part in verdict.reason for part in ("assert", "candidate", "abab"))
 
@@ -231,3 +336,33 @@ def test_p34_the_answers_are_not_in_the_solutions_process(level: Level, limits: 
             return x * 2 if "".join(["'ab", "ab'"]) in repr(texts) else x
         """
     assert judged(spy, limits).reason == "wrong answer"
+
+
+STOP = "def double(x): raise StopIteration"
+YES = textwrap.dedent(CHEATS["an object of truth"])
+CARELESS_TESTS = {
+    "a map": (STOP, "assert all(map(lambda case: double(case[0]) == case[1], [(1, 2), (2, 4)]))"),
+    "a loop over a map": (STOP, "for y in map(double, [1, 2]):\n    assert y == 3"),
+    "a sorted copy": (
+        "def double(x):\n    x.clear()\n    return []",
+        "x = [3, 1, 2]\nassert double(x) == sorted(x)",
+    ),
+    "a difference": (YES, "assert abs(double(2) - 4) < 1e-6"),
+    "several properties": (
+        YES,
+        "y = double(2)\nassert len(y) == 2 and all(x in y for x in (3, 4))",
+    ),
+    "a method of the answer": (YES, "assert double('ab').startswith('abab')"),
+}
+"""(solution, tests): written as if a function could only return what it should, or raise an error.
+In one process with the tests, each of these solutions would pass."""
+
+
+@pytest.mark.parametrize("name", CARELESS_TESTS)
+def test_p34_careless_tests_are_not_passed_by_a_trick(
+    name: str, level: Level, limits: SandboxParameters
+):
+    solution, tests = CARELESS_TESTS[name]
+    namespace: dict = {}
+    exec(f"{solution}\n{tests}", namespace)  # it is a trick that works
+    assert not run_tests(solution, tests, entry_point="double", parameters=limits).passed

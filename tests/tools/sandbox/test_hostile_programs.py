@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import tempfile
 import textwrap
 from pathlib import Path
@@ -54,13 +55,16 @@ def program(attack: Attack) -> str:
 
 @pytest.fixture
 def secret(monkeypatch: pytest.MonkeyPatch):
-    """A file that anyone may read, in a folder that anyone may enter."""
+    """A file that anyone may read, and a socket for anyone, in a folder that anyone may enter."""
     monkeypatch.setenv(CANARY, "canary")
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         path = Path(folder, "secret")
         path.write_text("the hidden tests")
-        yield path
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            listener.bind(f"{path}.socket")
+            os.chmod(f"{path}.socket", 0o777)
+            yield path
 
 
 @pytest.mark.parametrize("name", ATTACKS)

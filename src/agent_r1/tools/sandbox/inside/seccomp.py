@@ -2,7 +2,8 @@
 
 1. Always refused: sockets (`socketpair` stays, for asyncio, as a stream: a pair of datagram sockets
    can write to any other socket of the machine); reaching into other processes; mounts and new
-   namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC); watching files
+   namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC, and shared
+   anonymous mappings, which keep all their pages when all but one are unmapped); watching files
    (inotify tells names in folders that cannot be opened); parts of the kernel that programs do not
    use and exploits do (bpf, io_uring, userfaultfd, keys, …).
 2. Where the program can see other processes (level `rlimits`): signals to any process but itself,
@@ -72,14 +73,14 @@ _TABLES = {
         _X86_64,
         _X86_64_OTHERS,
         {"clone": 56, "clone3": 435, "ioctl": 16, "kill": 62, "tgkill": 234, "fcntl": 72}
-        | {"prlimit64": 302, "socketpair": 53},
+        | {"prlimit64": 302, "socketpair": 53, "mmap": 9},
     ),
     "aarch64": (
         0xC00000B7,
         _AARCH64,
         _AARCH64_OTHERS,
         {"clone": 220, "clone3": 435, "ioctl": 29, "kill": 129, "tgkill": 131, "fcntl": 25}
-        | {"prlimit64": 261, "socketpair": 199},
+        | {"prlimit64": 261, "socketpair": 199, "mmap": 222},
     ),
 }
 _CLONE_NEW = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x20000
@@ -95,7 +96,9 @@ _AFTER_AF_UNIX = 2
 _FIRST_UNKNOWN = 453
 """From 424 on a call has one number on every architecture; the tables know those before this."""
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_SHARED_ANONYMOUS = 0x21
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4
 
@@ -124,6 +127,15 @@ class _Filter:
         for value in values:
             self.add(test, value, 0, 1)
             self.add(_RETURN, _ERRNO | errno.EPERM)
+        self.add(_LOAD, _NUMBER)
+
+    def refuse_bits(self, call: int, argument: int, bits: int) -> None:
+        """Refuse ``call`` if all ``bits`` of its argument are set."""
+        self.add(_EQUAL, call, 0, 5)
+        self.add(_LOAD, _argument(argument))
+        self.add(_AND, bits)
+        self.add(_EQUAL, bits, 0, 1)
+        self.add(_RETURN, _ERRNO | errno.EPERM)
         self.add(_LOAD, _NUMBER)
 
     def refuse_but(self, call: int, argument: int, allowed: list[int]) -> None:
@@ -167,6 +179,7 @@ def install(*, sees_others: bool) -> None:
     program.refuse_values(by_argument["ioctl"], 1, [_TIOCSTI, _TIOCLINUX], _EQUAL)
     program.refuse_values(by_argument["socketpair"], 0, [_AFTER_AF_UNIX], _AT_LEAST)
     program.refuse_but(by_argument["socketpair"], 1, _STREAMS)
+    program.refuse_bits(by_argument["mmap"], 3, _SHARED_ANONYMOUS)
     if sees_others:
         changes = [_FIOSETOWN, _SIOCSPGRP, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR]
         program.refuse_values(by_argument["ioctl"], 1, changes, _EQUAL)

@@ -127,6 +127,7 @@ SAMPLE = {
     [
         ("    return 2 * x\n", 1.0),  # the body alone
         ("def double(x):\n    return x + x\n", 1.0),  # the whole function
+        ("from __future__ import annotations\ndef double(x: int):\n    return x + x\n", 1.0),
         ("    return x\n", 0.0),
         ("    return 'no\n", 0.0),
         ("import os\nos._exit(0)\n", 0.0),

@@ -40,7 +40,12 @@ class CodeEnv(BaseEnv):
         given = self.payload.get("prelude", "")
         names = {key: self.payload[key] for key in ("tests", "entry_point")}
         names["classes"] = self.payload.get("classes", ())
-        return passes(f"{given}\n{code}", prelude=given, limits=self.options.sandbox, **names)
+        lines = code.splitlines(keepends=True)
+        future = [
+            line for line in lines if line.startswith("from __future__ ")
+        ]  # come first of all
+        whole = "".join([*future, given, "\n", *(line for line in lines if line not in future)])
+        return passes(whole, prelude=given, limits=self.options.sandbox, **names)
 
     @tool(attempts=1, timeout_s=PATIENCE_S)
     def run(self, program: str) -> str:

@@ -49,8 +49,8 @@ CHEATS = {
         def double(x): return 1
         """,
     "an answer that is no message": """
-        import values
-        values.write = lambda *_: "passed\\n"
+        import messages
+        messages.write = lambda *_: "passed\\n"
         def double(x): return 1
         """,
     "built-ins": """
@@ -233,8 +233,8 @@ CHEATS = {
         def double(x): return None
         """,
     "more answers than calls": """
-        import values
-        values.write = lambda message: '{"value": 4}\\n' * 5
+        import messages
+        messages.write = lambda message: '{"value": 4}\\n' * 5
         def double(x): return 4
         """,
     "reading the calls that come": """

@@ -111,6 +111,13 @@ def test_a_function_may_be_named_check(level: Level, limits: SandboxParameters):
         ("import functools\nf = functools.partial(pow, 2)", "assert f(3) == 8"),
         ("class F:\n    def __call__(self, x=[]): return x\nf = F()", "assert f() == []"),
         ("class C:\n    @staticmethod\n    def f(x): return x\nf = C.f", "assert f(x=2) == 2"),
+        ("def f(n): return lambda x: x + n", "assert f(2)(x=3) == 5"),
+        ("def f(x): return {type(x): x}", "assert f(1) == {int: 1} and f('a') == {str: 'a'}"),
+        (
+            "class B:\n    def __bool__(self): raise ValueError\n"
+            "def f(x=None): return isinstance(x, B) if x is not None else B()",
+            "assert f(f()) is True",
+        ),
         ("import enum\nclass N(enum.IntEnum):\n    A = 3\ndef f(): return N.A", "assert f() == 3"),
         (
             "import typing\nclass N(typing.NamedTuple):\n    a: int\ndef f(): return N(3)",

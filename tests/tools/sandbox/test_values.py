@@ -81,6 +81,8 @@ def test_other_built_in_values():
     assert list(there_and_back(iter([1, 2]))) == [1, 2]
     assert there_and_back(10**6000) == 10**6000
     assert there_and_back("\ud800") == "\ud800"
+    assert there_and_back({int: [None], "none": type(None)}) == {int: [None], "none": type(None)}
+    assert isinstance(there_and_back(object), Opaque)
     assert there_and_back(re.match("a", "a")).__bool__() is True
     assert there_and_back((Decimal("1.50"), Fraction(1, 3))) == (Decimal("1.5"), Fraction(1, 3))
 
@@ -255,6 +257,8 @@ def test_iterators_end():
         ["with", [["Pair", ["dict"]]], 1],
         ["with", 5, 1],
         ["list", ["with", [], 1]],
+        ["type", "object"],
+        ["type", ["type", "int"]],
         ["date", "x"],
         ["timedelta", "x"],
         ["timedelta", 10**12, 0, 0],

@@ -133,7 +133,7 @@ def _run_both(
             tested = stack.enter_context(
                 Confined(
                     level,
-                    {**_program("solution", "values"), "solution.txt": solution},
+                    {**_program("solution", "messages", "values"), "solution.txt": solution},
                     patient,
                     stdin=calls_out,
                     stdout=answers_in,
@@ -142,7 +142,7 @@ def _run_both(
             judge = stack.enter_context(
                 Confined(
                     level,
-                    {**_program("judge", "channel", "values"), "task.json": task},
+                    {**_program("judge", "channel", "messages", "values"), "task.json": task},
                     patient,
                     stdin=answers_out,
                     stdout=calls_in,

@@ -12,7 +12,9 @@ import signal
 from collections.abc import Callable
 from typing import Any, TextIO
 
-import values  # type: ignore[import-not-found]  # lies beside this file in the private folder
+# Beside this file in the private folder.
+import messages  # type: ignore[import-not-found]
+import values  # type: ignore[import-not-found]
 
 
 class SolutionGone(BaseException):
@@ -66,12 +68,12 @@ class Channel:
             signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
         self.made += 1
         try:
-            self._calls.write(values.write(sent))
+            self._calls.write(messages.write(sent))
             self._calls.flush()
-            line = self._answers.readline(values.MAX_CHARS)
+            line = self._answers.readline(messages.MAX_CHARS)
             if not line.endswith("\n"):
                 raise EOFError("the answer is too long" if len(line) > 1 << 20 else "")
-            answer = values.read(line)
+            answer = messages.read(line)
             if "value" in answer:
                 value = self._decode(answer["value"])
                 if value is None and "arguments" in answer:
@@ -89,13 +91,23 @@ class Channel:
 
     def _object(self, number: int, truth: bool) -> values.Opaque:
         if number not in self._objects:
-            known = Handle(number, truth, self) if self._handles else values.Opaque(number, truth)
-            self._objects[number] = known
+            kind = Handle if self._handles else Answer
+            self._objects[number] = kind(number, truth, self)
         vars(self._objects[number])["opaque_truth"] = truth  # as it is now
         return self._objects[number]
 
 
-class Handle(values.Opaque):
+class Answer(values.Opaque):
+    """An object in the solution's process. It may be a function, whose call is answered there."""
+
+    def __init__(self, number: int, truth: bool, channel: Channel):
+        vars(self).update(opaque_number=number, opaque_truth=truth, opaque_channel=channel)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.opaque_channel.call(".call", (self, *arguments), keywords)
+
+
+class Handle(Answer):
     """An object in the solution's process, of a class that the tests expect a solution to define.
 
     Its attributes and methods are the solution's answers, as what a function returns is. Two of
@@ -104,17 +116,11 @@ class Handle(values.Opaque):
     subtraction gives 0 would be a pass without an answer.
     """
 
-    def __init__(self, number: int, truth: bool, channel: Channel):
-        vars(self).update(opaque_number=number, opaque_truth=truth, opaque_channel=channel)
-
     def __getattr__(self, name: str) -> Any:
         return self.opaque_channel.call(".getattr", (self, name))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.opaque_channel.call(".setattr", (self, name, value))
-
-    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        return self.opaque_channel.call(".call", (self, *arguments), keywords)
 
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Handle):

@@ -12,7 +12,9 @@ import sys
 import types
 from typing import Any
 
-import values  # type: ignore[import-not-found]  # lies beside this file in the private folder
+# Beside this file in the private folder.
+import messages  # type: ignore[import-not-found]
+import values  # type: ignore[import-not-found]
 
 _OPERATIONS = {
     ".getattr": getattr,
@@ -41,7 +43,7 @@ class Objects:
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self._objects)
             self._objects.append(value)
-        return self._numbers[id(value)], bool(value)
+        return self._numbers[id(value)], _truth(value)
 
     def of(self, number: int, truth: bool) -> Any:
         """The object of that number."""
@@ -66,7 +68,7 @@ def main() -> None:
     except BaseException as error:  # also exit(): the calls are then answered with it
         failure = error
     for line in calls:
-        answers.write(values.write(_answer(line, module, objects, failure)))
+        answers.write(messages.write(_answer(line, module, objects, failure)))
         answers.flush()
 
 
@@ -76,7 +78,7 @@ def _answer(
     try:
         if failure is not None:
             raise failure
-        call = values.read(line)
+        call = messages.read(line)
         names = module.__dict__
         own = {name: names[name] for name in call["own"] if isinstance(names.get(name), type)}
         arguments = values.decode(call["arguments"], objects.of, own)
@@ -90,6 +92,13 @@ def _answer(
         return answer
     except BaseException as error:
         return {"raised": type(error).__name__, "message": _text(error)}
+
+
+def _truth(value: Any) -> bool:
+    try:
+        return bool(value)
+    except Exception:  # it has none
+        return True
 
 
 def _text(error: BaseException) -> str:

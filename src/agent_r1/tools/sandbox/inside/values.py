@@ -1,4 +1,4 @@
-"""The language between a solution and its judge: plain values as one line of JSON.
+"""The language between a solution and its judge: plain values as what JSON can write.
 
 1. Written by the solution's side, which nobody trusts, and read by `decode`, which makes nothing
    but built-in values, checks every tag, and never evaluates or imports.
@@ -6,8 +6,8 @@
    behind.
 3. An object of a class that the task itself defines (``own``) is written as the class's name and
    the object's attributes, and made anew from the reader's own class: what it does is the task's.
-4. Any other object is written as a number and its truth, an `Opaque`, which can be passed back as
-   an argument and equals nothing.
+4. A built-in type is written by its name. Any other object is written as a number and its truth,
+   an `Opaque`, which can be passed back as an argument and equals nothing.
 5. Exact: integers of any size, floats bit for bit, NaN, lone surrogates, dictionary order.
 
 Never pickle: reading one runs code of whoever wrote it.
@@ -19,16 +19,18 @@ import collections
 import datetime
 import enum
 import itertools
-import json
 from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-MAX_CHARS = 16_000_000
-"""Of one message; the judge reads no more."""
 MAX_ITEMS = 100_000
 """Of an iterator, which is sent as what it yields: it may never end."""
+TYPES = {
+    kind.__name__: kind
+    for kind in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict)
+} | {"NoneType": type(None)}
+"""Types that are values; no other can be named."""
 _EXACT = 2**53
 
 
@@ -151,6 +153,8 @@ class _Writer:
             if len(items) > MAX_ITEMS:
                 raise BadValue(f"an iterator yields more than {MAX_ITEMS} items")
             return ["iterator", *map(self.write, items)]
+        if isinstance(value, type) and TYPES.get(value.__name__) is value:
+            return ["type", value.__name__]
         return ["object", *self._known_as(value)]
 
 
@@ -276,6 +280,9 @@ class _Reader:
             if not isinstance(truth, bool):
                 raise BadValue("an object is true or false")
             return self._object_of(int(number), truth)
+        if tag == "type":
+            (name,) = parts
+            return TYPES[name]
         if tag == "instance":
             (place,) = parts
             return self._instances[place]
@@ -286,23 +293,3 @@ class _Reader:
             name, *items = parts
             return tuple.__new__(self._class(name, "record"), [self._read(item) for item in items])
         raise BadValue(f"unknown kind {tag!r}")
-
-
-def write(message: dict[str, Any]) -> str:
-    """A message as one line."""
-    return json.dumps(message) + "\n"
-
-
-def read(line: str) -> dict[str, Any]:
-    """A line as a message.
-
-    Raises:
-        BadValue: it is none.
-    """
-    try:
-        message = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadValue(f"not a message: {error}") from None
-    if not isinstance(message, dict):
-        raise BadValue("not a message")
-    return message

@@ -116,8 +116,9 @@ GETTING_OUT = {
     "its own doors": Attack(
         """
         # What leads back to descriptors and memory that it should not have more of.
-        for name in ("oom_score_adj", "setgroups", "uid_map", "coredump_filter", "comm"):
-            if name != "comm": attempt(name, lambda: open(f"/proc/self/{name}", "w").write("0"))
+        settings = {"oom_score_adj": b"-1000", "setgroups": b"allow", "uid_map": b"0 0 1"}
+        for name, value in settings.items():
+            attempt(name, lambda: os.write(os.open(f"/proc/self/{name}", os.O_WRONLY), value))
         attempt("memory file", lambda: os.memfd_create("code"))
         attempt("to be traced", lambda: syscall(101 if os.uname().machine == "x86_64" else 117, 0))
         attempt("a lease", lambda: __import__("fcntl").fcntl(os.open(sys.executable, 0), 1024, 1))

@@ -127,7 +127,7 @@ USING_UP = {
             held = bytearray(150 << 20)
             for place in range(0, len(held), 4096): held[place] = 1
             time.sleep(1000)
-        for _ in range(8):
+        for _ in range(6):
             if os.fork() == 0:
                 threading.Thread(target=hold).start()
                 syscall(60 if os.uname().machine == "x86_64" else 93, 0)  # the first thread alone

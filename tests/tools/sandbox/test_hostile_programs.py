@@ -11,6 +11,7 @@ import os
 import socket
 import tempfile
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,21 @@ from agent_r1.tools.sandbox.levels import probe
 
 
 def left_running(before: set[int]) -> list[str]:
-    """Processes of sandboxes that are new, and that nobody else looks after."""
-    found = []
+    """Processes of sandboxes that are new, that nobody else looks after, and that stay.
+
+    For a moment there may be some of another test run on this machine, whose caller was killed.
+    """
+    found = orphans(before)
+    deadline = time.monotonic() + 5.0
+    while found and time.monotonic() < deadline:
+        time.sleep(0.05)
+        found &= orphans(before)
+    return sorted(found)
+
+
+def orphans(before: set[int]) -> set[str]:
+    """Number and command of each."""
+    found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
@@ -32,7 +46,7 @@ def left_running(before: set[int]) -> list[str]:
             continue
         ours = any(sign in command for sign in ("-X utf8 main.py", "inside.start", MARK))
         if ours and int(name) not in before and parent in (1, os.getpid()):
-            found.append(command)
+            found.add(f"{name} {command}")
     return found
 
 
@@ -89,7 +103,8 @@ def test_it_is_contained(name: str, level: Level, limits: SandboxParameters, sec
 def test_as_a_solution_it_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     attack = ATTACKS[name]
     before = processes()
-    parameters = limited(limits, attack)
+    # A solution's output goes nowhere, so an endless one uses all of its processor time.
+    parameters = limited(limits, attack).model_copy(update={"cpu_s": 2})
     verdict = run_tests(program(attack), "assert f(2) == 4", entry_point="f", parameters=parameters)
     assert not verdict.passed
     assert left_running(before) == []

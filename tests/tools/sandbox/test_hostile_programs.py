@@ -40,13 +40,14 @@ def orphans(before: set[int]) -> set[str]:
     found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            parent = int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
+            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ")
+            # A name may be any bytes, and hostile programs have such names.
+            parent = int(Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()[1])
         except OSError:
             continue
-        ours = any(sign in command for sign in ("-X utf8 main.py", "inside.start", MARK))
+        ours = any(sign.encode() in command for sign in ("-X utf8 main.py", "inside.start", MARK))
         if ours and int(name) not in before and parent in (1, os.getpid()):
-            found.add(f"{name} {command}")
+            found.add(f"{name} {command!r}")
     return found
 
 

@@ -94,7 +94,7 @@ def run_experiment(
                 parameters.flat(),
                 parameters.experiment.experiment,
                 allow_changes=allow_changes,
-                defaults=parameter_groups.read_parameters({}).flat(),
+                meaning=parameter_groups.recorded_parameters,
             )
             return Driver(session, history, parameters, branch).run()
 

@@ -48,9 +48,26 @@ def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
         ParameterError: an environment that is named is unknown, or one of its options is.
     """
     for name, options in parameters.others.items():
-        environment_class(name).Options.read(options, f"environment.others.{name}")
-    environment = environment_class(parameters.name)
-    return environment.Options.read(parameters.options, "environment.options")
+        _options(name, options, f"environment.others.{name}")
+    return _options(parameters.name, parameters.options, "environment.options")
+
+
+def with_defaults(parameters: EnvironmentParameters) -> EnvironmentParameters:
+    """The same with the defaults of all options: what an experiment records.
+
+    Raises:
+        ParameterError: as `check_environment`.
+    """
+    own = check_environment(parameters).model_dump(mode="json")
+    others = {
+        name: _options(name, options, f"environment.others.{name}").model_dump(mode="json")
+        for name, options in parameters.others.items()
+    }
+    return EnvironmentParameters(name=parameters.name, options=own, others=others)
+
+
+def _options(name: str, options: Mapping[str, Any], group: str) -> EnvironmentOptions:
+    return environment_class(name).Options.read(options, group)
 
 
 def make_environment(

@@ -35,8 +35,8 @@ def load_tasks(
     Raises:
         ParameterError: no source is made for the environment.
         MissingExtraError: a source's package is not installed.
-        TaskFileError, KnowledgeBaseError: a file is missing or malformed.
-        ValueError: two sources have a task of the same id.
+        TaskFileError, KnowledgeBaseError: a file is missing or malformed, or two tasks have the
+            same id.
     """
     chosen = chosen_sources(parameters, environment)
     tables = {}

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +19,7 @@ from pydantic import Field, field_validator
 
 from agent_r1 import schemas
 from agent_r1.parameters import Parameters, nearest
-from agent_r1.tasks.files import TaskFileError, TaskFiles
+from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.splits import in_hash_order
 
 if TYPE_CHECKING:
@@ -136,38 +136,19 @@ def _deal(tasks: pd.DataFrame, splits: list[str], inputs: SourceInputs) -> pd.Da
 
 
 def merge(tables: Mapping[str, Tables]) -> Tables:
-    """The tables of several sources as one: sources in turn within each split, pages by title.
-
-    Of several pages with one title the first stays: a title is what a search and a citation name.
-
-    Raises:
-        TaskFileError: two tasks have the same id. Two files of one source may share a question,
-            and what is trained on would be reported as held out.
-    """
+    """The tables of several sources as one: sources in turn within each split, pages by title."""
     if len(tables) == 1:
-        tasks, documents = next(iter(tables.values()))
-    else:
-        tasks = _in_turn([tasks for tasks, _ in tables.values()])
-        documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
-    twins = tasks[tasks["task_id"].duplicated(keep=False)]
-    if not twins.empty:
-        name = twins["task_id"].iloc[0]
-        splits = sorted(twins["split"][twins["task_id"] == name])
-        raise TaskFileError(
-            f"tasks.sources {', '.join(tables)}: {len(splits)} tasks have the id '{name}' (splits "
-            f"{', '.join(splits)}): each must stand in one source and one file"
-        )
-    documents = documents.drop_duplicates("title").drop_duplicates("document_id")
-    return tasks, schemas.conform(documents.reset_index(drop=True), "documents")
-
-
-def _in_turn(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Sorted by split; within one, each source as evenly spread as its size allows."""
+        return next(iter(tables.values()))
     frames = []
-    for position, tasks in enumerate(tables):
+    for position, (tasks, _) in enumerate(tables.values()):
         rank = tasks.groupby("split").cumcount()
         size = tasks.groupby("split")["task_id"].transform("size")
         split = tasks["split"].map(schemas.SPLITS.index)
         frames.append(tasks.assign(_split=split, _rank=(rank + 1) / size, _source=position))
     ordered = pd.concat(frames, ignore_index=True).sort_values(["_split", "_rank", "_source"])
-    return schemas.conform(ordered.reset_index(drop=True), "tasks")
+    documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
+    documents = documents.drop_duplicates("title").drop_duplicates("document_id")
+    return (
+        schemas.conform(ordered.reset_index(drop=True), "tasks"),
+        schemas.conform(documents.reset_index(drop=True), "documents"),
+    )

@@ -9,7 +9,7 @@ import pytest
 
 from agent_r1 import schemas
 from agent_r1.parameters import ParameterError
-from agent_r1.tasks.files import TaskFiles
+from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.parameters import SplitSizes, TasksParameters
 from agent_r1.tasks.preparation import load_tasks, shares
 from agent_r1.tasks.registry import SOURCES, default_source, find_source
@@ -182,10 +182,18 @@ def test_two_tasks_of_one_id_are_refused(names):
     sys.modules["twin_tasks"] = sys.modules["own_tasks"]
     try:
         sources = {name: {"files": {"train": "one.json"}} for name in (OWN, "twin_tasks:SOURCE")}
-        with pytest.raises(ValueError, match="two sources of tasks have a task 'q"):
+        with pytest.raises(TaskFileError, match=r"the id 'q\d+' \(splits: train, train\)"):
             load(sources=sources, files=names, sizes=SIZES | {"train": 120})
     finally:
         del sys.modules["twin_tasks"]
+
+
+def test_two_files_of_one_source_have_no_question_in_common(names, tmp_path):
+    """It would be trained on and reported as held out."""
+    (tmp_path / "three.json").write_text(json.dumps([f"q{number}" for number in range(59, 61)]))
+    files = {"train": "one.json", "held_out": "three.json"}
+    with pytest.raises(TaskFileError, match=r"the id 'q59' \(splits: held_out, train\)"):
+        load(sources={OWN: {"files": files}}, files=names, sizes=SIZES | {"train": 60})
 
 
 def test_one_source_is_left_as_it_is(names):

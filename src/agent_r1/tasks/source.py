@@ -154,9 +154,6 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
 
     Families that two sources have (both HotpotQA and 2WikiMultihopQA know a ``comparison``) get the
     source's name in front: they are reported each by itself.
-
-    Raises:
-        ValueError: two sources have a task of the same id.
     """
     if len(tables) == 1:
         return next(iter(tables.values()))
@@ -170,9 +167,6 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
         split = tasks["split"].map(schemas.SPLITS.index)
         frames.append(tasks.assign(_split=split, _rank=(rank + 1) / size, _source=position))
     ordered = pd.concat(frames, ignore_index=True).sort_values(["_split", "_rank", "_source"])
-    twins = ordered["task_id"][ordered["task_id"].duplicated()]
-    if not twins.empty:
-        raise ValueError(f"two sources of tasks have a task '{twins.iloc[0]}'")
     documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
     documents = each_page_once(documents)
     return (

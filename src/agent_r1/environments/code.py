@@ -41,10 +41,8 @@ class CodeEnv(BaseEnv):
         names = {key: self.payload[key] for key in ("tests", "entry_point")}
         names["classes"] = self.payload.get("classes", ())
         lines = code.splitlines(keepends=True)
-        future = [
-            line for line in lines if line.startswith("from __future__ ")
-        ]  # come first of all
-        whole = "".join([*future, given, "\n", *(line for line in lines if line not in future)])
+        first = [line for line in lines if line.startswith("from __future__ ")]  # Python wants it
+        whole = "".join([*first, given, "\n", *(line for line in lines if line not in first)])
         return passes(whole, prelude=given, limits=self.options.sandbox, **names)
 
     @tool(attempts=1, timeout_s=PATIENCE_S)

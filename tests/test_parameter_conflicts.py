@@ -85,6 +85,21 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["reward.terms is empty, so every reward would be 0: give it a term"],
     ),
     (
+        {"environment": {"name": "code"}},
+        ["environment.name is code, whose tasks have no accepted answers, so no answer"],
+    ),
+    (
+        {"reward": {"terms": {"outcome": {"metric": "environment"}}}},
+        ["environment.name is multihop_qa, which rewards nothing itself, so no answer"],
+    ),
+    (
+        {
+            "environment": {"name": "math"},
+            "reward": {"environments": {"math": {"terms": {"outcome": {"metric": "environment"}}}}},
+        },
+        ["environment.name is math, which rewards nothing itself, so no answer"],
+    ),
+    (
         {"stop": {"exact_match": 0.9}, "evaluation": {"every": 0}},
         ["stop.exact_match is 0.9, but evaluation.every is 0, so nothing is measured before"],
     ),
@@ -116,6 +131,21 @@ def test_every_conflict_has_a_case() -> None:
         {"advantage": {"estimator": "reinforce_plus_plus"}, "rollout": {"group_size": 1}},
         {"reward": {"terms": {}, "environments": {"multihop_qa": {"terms": {"outcome": {}}}}}},
         {"update": {"mini_batch_trajectories": 10_000}, "evaluation": {"every": 0}},
+        {"environment": {"name": "math"}, "reward": {"terms": {"outcome": {"metric": "numeric"}}}},
+        {
+            "environment": {"name": "code"},
+            "reward": {"terms": {"outcome": {"metric": "environment"}}},
+        },
+        {"environment": {"name": "code"}, "reward": {"terms": {"outcome": {}, "environment": {}}}},
+        {
+            "environment": {"name": "textworld"},
+            "reward": {"environments": {"textworld": {"terms": {"environment": {}}}}},
+        },
+        {
+            "environment": {"name": "math"},
+            "tasks": {"sources": {"reasoning_gym": {}}},
+            "reward": {"terms": {"outcome": {"metric": "environment"}}},
+        },
     ],
 )
 def test_what_goes_together_is_not_refused(groups) -> None:

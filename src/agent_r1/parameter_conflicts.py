@@ -65,6 +65,21 @@ def _without_terms(chosen: Chosen) -> bool:
     return not any([chosen.value("reward.terms"), *(each["terms"] for each in environments)])
 
 
+_JUDGE_THEMSELVES = ("code", "textworld")
+"""Environments whose default tasks have no accepted answers: they alone can tell."""
+_LEAVE_IT = {"multihop_qa": "exact_match or f1", "math": "numeric"}
+"""Environments that leave it to the outcome term to judge their default tasks → by what."""
+
+
+def _outcome(chosen: Chosen) -> str | None:
+    """The metric that judges the default tasks of the environment; None if others do, or nobody."""
+    name, rewards = chosen.value("environment.name"), chosen.value("reward")
+    terms = rewards["environments"].get(name, rewards)["terms"]
+    if chosen.value("tasks.sources") or "environment" in terms or "outcome" not in terms:
+        return None
+    return terms["outcome"]["metric"]
+
+
 _WITH_RETURNS = ", ".join(name for name, known in ESTIMATORS.items() if known.has_returns)
 _WITHOUT_GROUPS = ", ".join(name for name, known in ESTIMATORS.items() if not known.compares)
 
@@ -128,6 +143,24 @@ CONFLICTS = (
     Conflict(
         _without_terms,
         "reward.terms is empty, so every reward would be 0: give it a term, such as outcome",
+    ),
+    Conflict(
+        lambda chosen: (
+            chosen.value("environment.name") in _JUDGE_THEMSELVES
+            and _outcome(chosen) not in (None, "environment")
+        ),
+        "environment.name is {environment.name}, whose tasks have no accepted answers, so no "
+        "answer would be right: set reward.terms.outcome.metric to environment",
+    ),
+    *(
+        Conflict(
+            lambda chosen, name=name: (
+                chosen.value("environment.name") == name and _outcome(chosen) == "environment"
+            ),
+            f"environment.name is {name}, which rewards nothing itself, so no answer would be "
+            f"right: set reward.terms.outcome.metric to {metric}",
+        )
+        for name, metric in _LEAVE_IT.items()
     ),
     Conflict(
         lambda chosen: chosen.value("stop.exact_match") and not chosen.value("evaluation.every"),

@@ -1,10 +1,13 @@
-"""MBPP's official JSON lines (Austin et al. 2021, https://github.com/google-research/google-research
-/tree/master/mbpp).
+"""MBPP's official JSON (Austin et al. 2021, https://github.com/google-research/google-research/tree
+/master/mbpp).
 
-A line is ``{"task_id": 11, "text", "code", "test_list": [assertion, …], "test_setup_code",
-"challenge_test_list": [assertion, …]}``; the sanitized file has ``prompt`` for ``text`` and
-``test_imports`` for ``test_setup_code``. In the paper the agent is shown the tests. Here it is
-shown the head of the function that they call, whose name it could not know else, and not the tests.
+A line of ``mbpp.jsonl`` is ``{"task_id": 11, "text", "code", "test_list": [assertion, …],
+"test_setup_code", "challenge_test_list": [assertion, …]}``. ``sanitized-mbpp.json`` is one list,
+with ``prompt`` for ``text`` and ``test_imports`` for ``test_setup_code``. The paper evaluates on
+the ids 11 to 510; whoever compares with it cuts the file there, and does not train on them.
+
+A solution passes if ``test_list`` does, as in the paper. There the agent is shown these tests. Here
+it is shown the head of the function that they call, whose name it could not know else.
 Classes that the tests make objects of (``max_chain_length([Pair(5, 24)], 1)``) are shown too, with
 what their objects hold. Set-up code that uses such a class (``root = Node(1)``) is run before the
 tests; other set-up code (``import math``) is given to solution and tests alike, and what it imports
@@ -22,9 +25,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from agent_r1 import schemas
-from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.files import Row, read_rows, refuse_twins
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import FileSourceParameters, Source, Tables, from_files
+from agent_r1.tasks.source import (
+    FileSourceParameters,
+    Source,
+    SourceInputs,
+    Tables,
+    from_files,
+)
 
 _DOWNLOAD = "the official files are in https://github.com/google-research/google-research (mbpp)"
 _SHOWN = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
@@ -32,29 +41,51 @@ _SHOWN = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
 _OF_PYTHON = {*vars(builtins), *sys.stdlib_module_names}
 
 
-def load_mbpp(path: str | Path, split: str = "train", environment: str = "code") -> Tables:
+class MbppParameters(FileSourceParameters):
+    """``tasks.sources.mbpp`` in ``conf/``."""
+
+    challenge_tests: bool = False
+    """Whether ``challenge_test_list`` must pass, too: harder to pass by luck, and no longer what
+    others report."""
+
+
+def load_mbpp(
+    path: str | Path,
+    split: str = "train",
+    environment: str = "code",
+    *,
+    challenge_tests: bool = False,
+) -> Tables:
     """The table ``tasks`` of one file, and no documents.
+
+    Args:
+        path: the JSON lines, or the JSON list.
+        split: the split of all of its tasks.
+        environment: plays them.
+        challenge_tests: see `MbppParameters`.
 
     Raises:
         TaskFileError: the file is missing, a line is malformed, or its tests call nothing that its
             code defines.
     """
-    rows = read_lines(Path(path), _DOWNLOAD)
-    tasks = [_task(row, split, environment) for row in rows]
+    rows = read_rows(Path(path), _DOWNLOAD)
+    tasks = [_task(row, split, environment, challenge_tests) for row in rows]
     refuse_twins(((str(row.value["task_id"]), row) for row in rows), "task_id")
     return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
 
 
-def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
+def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict[str, Any]:
     row.require(("task_id", "code", "test_list"))
     text = row.text("text" if "text" in row.value else "prompt").strip()
     tests, code = row.texts("test_list"), row.text("code")
-    challenges = row.texts("challenge_test_list") if "challenge_test_list" in row.value else []
+    hidden = list(tests)
+    if challenge_tests and "challenge_test_list" in row.value:  # the sanitized file has none
+        hidden += row.texts("challenge_test_list")
     setup = row.value.get("test_setup_code") or "\n".join(row.value.get("test_imports") or [])
-    wanted = _wanted(row, code, setup, tests, challenges)
+    wanted = _wanted(row, code, setup, tests, hidden)
     payload = {
         "prelude": wanted.given,
-        "tests": "\n".join([*wanted.before, *tests, *challenges]),
+        "tests": "\n".join([*wanted.before, *hidden]),
         # The assertions name it; where Python has that name too, it must be said whose they mean.
         "entry_point": wanted.function if wanted.function in _OF_PYTHON else None,
         "classes": wanted.classes,
@@ -83,9 +114,9 @@ class _Wanted(NamedTuple):
     """Set-up code that is run before the tests, because it needs a solution."""
 
 
-def _wanted(row: Row, code: str, setup: str, tests: list[str], challenges: list[str]) -> _Wanted:
+def _wanted(row: Row, code: str, setup: str, tests: list[str], hidden: list[str]) -> _Wanted:
     try:
-        used = [ast.parse(test) for test in [*tests, *challenges]]
+        used = [ast.parse(test) for test in hidden]
         prepared = ast.parse(setup).body
         defined = ast.parse(code).body
     except SyntaxError as error:
@@ -146,8 +177,9 @@ def _class_head(definition: ast.ClassDef, used: set[str]) -> ast.ClassDef:
     return ast.fix_missing_locations(shown)
 
 
-SOURCE = Source(
-    "code",
-    from_files(lambda path, inputs: load_mbpp(path, environment=inputs.environment)),
-    FileSourceParameters,
-)
+def _load(path: Path, inputs: SourceInputs) -> Tables:
+    own = inputs.own
+    return load_mbpp(path, environment=inputs.environment, challenge_tests=own.challenge_tests)
+
+
+SOURCE = Source("code", from_files(_load), MbppParameters)

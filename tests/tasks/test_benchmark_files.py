@@ -247,24 +247,6 @@ def test_mbpp_shows_the_head_of_what_the_tests_call(tmp_path):
     assert json.loads(tasks["payload"][0])["prelude"] == "import math"
 
 
-def test_mbpp_sanitized_is_a_list(tmp_path):
-    row = {key: MBPP[key] for key in ("task_id", "code", "test_list")}
-    row |= {"prompt": "Add.", "test_imports": [], "source_file": "a.ipynb"}
-    tasks, _ = load_mbpp(listed(tmp_path / "sanitized-mbpp.json", row, row | {"task_id": 12}))
-    assert tasks["task_id"].tolist() == ["mbpp:11", "mbpp:12"]
-    assert json.loads(tasks["payload"][0])["prelude"] == ""
-    with pytest.raises(TaskFileError, match=r"mbpp\.json: row 1: key 'test_list' is missing"):
-        load_mbpp(listed(tmp_path / "mbpp.json", row, {"task_id": 1, "code": "x = 1"}))
-
-
-def test_mbpp_has_to_pass_the_challenges_only_if_asked_to(tmp_path):
-    lines(tmp_path / "mbpp.jsonl", MBPP)
-    own = {"files": {"train": "mbpp.jsonl"}, "challenge_tests": True}
-    parameters = TasksParameters.read({"sources": {"mbpp": own}}, "tasks")
-    tasks, _ = load_tasks(parameters, "code", (), TaskFiles(tmp_path))
-    assert json.loads(tasks["payload"][0])["tests"].endswith("\nassert add(-1, 1) == 0")
-
-
 PAIRS = {
     "code": "import math\r\nclass Pair(object):\r\n"
     "\tdef __init__(self, a, b):\r\n\t\tself.a = a\r\n"
@@ -296,6 +278,24 @@ def test_mbpp_says_whose_function_is_meant_where_python_has_one(tmp_path, name, 
         "challenge_test_list": [],
     }
     assert one("mbpp", tmp_path, **changes)[1]["entry_point"] == entry_point
+
+
+def test_mbpp_sanitized_is_a_list(tmp_path):
+    row = {key: MBPP[key] for key in ("task_id", "code", "test_list")}
+    row |= {"prompt": "Add.", "test_imports": [], "source_file": "a.ipynb"}
+    tasks, _ = load_mbpp(listed(tmp_path / "sanitized-mbpp.json", row, row | {"task_id": 12}))
+    assert tasks["task_id"].tolist() == ["mbpp:11", "mbpp:12"]
+    assert json.loads(tasks["payload"][0])["prelude"] == ""
+    with pytest.raises(TaskFileError, match=r"mbpp\.json: row 1: key 'test_list' is missing"):
+        load_mbpp(listed(tmp_path / "mbpp.json", row, {"task_id": 1, "code": "x = 1"}))
+
+
+def test_mbpp_has_to_pass_the_challenges_only_if_asked_to(tmp_path):
+    lines(tmp_path / "mbpp.jsonl", MBPP)
+    own = {"files": {"train": "mbpp.jsonl"}, "challenge_tests": True}
+    parameters = TasksParameters.read({"sources": {"mbpp": own}}, "tasks")
+    tasks, _ = load_tasks(parameters, "code", (), TaskFiles(tmp_path))
+    assert json.loads(tasks["payload"][0])["tests"].endswith("\nassert add(-1, 1) == 0")
 
 
 @pytest.mark.parametrize("name", ["humaneval", "mbpp"])

@@ -7,11 +7,11 @@ with ``prompt`` for ``text`` and ``test_imports`` for ``test_setup_code``. The p
 the ids 11 to 510; whoever compares with it cuts the file there, and does not train on them.
 
 A solution passes if ``test_list`` does, as in the paper. There the agent is shown these tests. Here
-it is shown the head of the function that they call, whose name it could not know else, and not the
-tests. Classes that the tests make objects of (``max_chain_length([Pair(5, 24)], 1)``) are shown
-too, with what their objects hold. Set-up code that uses such a class (``root = Node(1)``) is run
-before the tests; other set-up code (``import math``) is given to solution and tests alike, and what
-it imports and defines is shown.
+it is shown the head of the function that they call, whose name it could not know else.
+Classes that the tests make objects of (``max_chain_length([Pair(5, 24)], 1)``) are shown too, with
+what their objects hold. Set-up code that uses such a class (``root = Node(1)``) is run before the
+tests; other set-up code (``import math``) is given to solution and tests alike, and what it imports
+and defines is shown.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict
     if challenge_tests and "challenge_test_list" in row.value:  # the sanitized file has none
         hidden += row.texts("challenge_test_list")
     setup = row.value.get("test_setup_code") or "\n".join(row.value.get("test_imports") or [])
-    wanted = _wanted(row, code, setup, tests, hidden[len(tests) :])
+    wanted = _wanted(row, code, setup, tests, hidden)
     payload = {
         "prelude": wanted.given,
         "tests": "\n".join([*wanted.before, *hidden]),
@@ -114,9 +114,9 @@ class _Wanted(NamedTuple):
     """Set-up code that is run before the tests, because it needs a solution."""
 
 
-def _wanted(row: Row, code: str, setup: str, tests: list[str], challenges: list[str]) -> _Wanted:
+def _wanted(row: Row, code: str, setup: str, tests: list[str], hidden: list[str]) -> _Wanted:
     try:
-        used = [ast.parse(test) for test in [*tests, *challenges]]
+        used = [ast.parse(test) for test in hidden]
         prepared = ast.parse(setup).body
         defined = ast.parse(code).body
     except SyntaxError as error:

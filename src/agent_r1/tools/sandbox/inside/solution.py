@@ -83,9 +83,10 @@ def _answer(
         own = {name: names[name] for name in call["own"] if isinstance(names.get(name), type)}
         arguments = values.decode(call["arguments"], objects.of, own)
         keywords = values.decode(call["keywords"], objects.of, own)
-        if call["name"] not in names and call["name"] not in _OPERATIONS:
-            raise NameError(f"name '{call['name']}' is not defined")
-        value = {**names, **_OPERATIONS}[call["name"]](*arguments, **keywords)
+        name = call["name"]
+        if name not in names and name not in _OPERATIONS:
+            raise NameError(f"name '{name}' is not defined")
+        value = (_OPERATIONS.get(name) or names[name])(*arguments, **keywords)
         answer = {"value": values.encode(value, objects.known_as, own)}
         if value is None:  # then the arguments may be the answer
             answer["arguments"] = values.encode(arguments, objects.known_as, own)

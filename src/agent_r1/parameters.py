@@ -13,6 +13,14 @@ class ParameterError(ValueError):
     """A parameter is unknown or has a value that cannot be used; the message names the key."""
 
 
+_SAID = {
+    "dict_type": "Input should be a group of keys",
+    "model_type": "Input should be a group of keys",
+    "tuple_type": "Input should be a list",
+}
+"""What pydantic says in words of Python, in words of YAML."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A clause that helps with a misspelt name: the nearest known one, then all of them."""
     options = sorted(known)
@@ -69,7 +77,8 @@ class Parameters(BaseModel):
                 lines.append(_refused(path, str(problem["ctx"]["error"]), problem["input"]))
             else:
                 got = problem.get("input")
-                lines.append(f"parameter '{path}': {problem['msg']} (got {got!r}).")
+                said = _SAID.get(problem["type"], problem["msg"])
+                lines.append(f"parameter '{path}': {said} (got {got!r}).")
         return "\n".join(lines)
 
     @classmethod

@@ -7,12 +7,15 @@ when that is so, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent_r1.advantages.registry import ESTIMATORS, Estimator, estimator
 from agent_r1.losses.base import Objective
 from agent_r1.losses.registry import objective
+from agent_r1.schemas import SPLITS
+from agent_r1.tasks.registry import find_source
+from agent_r1.tasks.source import SourceParameters
 
 
 class Chosen(NamedTuple):
@@ -146,6 +149,64 @@ def conflicts(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
         objective(groups["update"]["objective"]),
     )
     return [_filled(row.message, chosen) for row in CONFLICTS if row.applies(chosen)]
+
+
+def source_conflicts(
+    groups: Mapping[str, Mapping[str, Any]], sources: Mapping[str, SourceParameters]
+) -> list[str]:
+    """A line for each split that is played and has no tasks, and for each source whose tasks could
+    never be rewarded.
+
+    Args:
+        groups: all parameters, validated.
+        sources: what the tasks are made by (`agent_r1.tasks.preparation.chosen_sources`).
+    """
+    return [*_empty_splits(groups, sources), *_blind_metrics(groups["reward"], sources)]
+
+
+def _empty_splits(
+    groups: Mapping[str, Mapping[str, Any]], sources: Mapping[str, SourceParameters]
+) -> Iterator[str]:
+    played = {"train": "training plays", "validation": "validate_policy plays"}
+    played |= dict.fromkeys(groups["evaluation"]["splits"], "evaluation.splits names")
+    for split, who in played.items():
+        if not groups["tasks"]["sizes"][split]:
+            yield f"{who} the split '{split}', but tasks.sizes.{split} is 0: set it to 1 or more"
+        elif not any(own.gives(split) for own in sources.values()):
+            have = (f"{name} has {', '.join(_splits(own))}" for name, own in sources.items())
+            yield (
+                f"{who} the split '{split}', but no source of tasks has it ({'; '.join(have)}): "
+                "give it a file or a source"
+                + (", or take it out of evaluation.splits" if who.startswith("eval") else "")
+            )
+
+
+def _splits(own: SourceParameters) -> list[str]:
+    return [split for split in SPLITS if own.gives(split)]
+
+
+def _blind_metrics(
+    reward: Mapping[str, Any], sources: Mapping[str, SourceParameters]
+) -> Iterator[str]:
+    for name, own in sources.items():
+        source = find_source(name)
+        if own.environment not in (None, source.environment) or not source.metrics:
+            continue
+        path = f"reward.environments.{source.environment}"
+        special = reward["environments"].get(source.environment)
+        outcome = (special or reward)["terms"].get("outcome")
+        if outcome is None or outcome["metric"] in source.metrics:
+            continue
+        place = f"{path if special else 'reward'}.terms.outcome.metric"
+        yield (
+            f"{place} is {outcome['metric']}, which cannot tell whether a task of '{name}' is "
+            f"solved: set it to {' or '.join(source.metrics)}"
+            + (
+                f", or for these tasks alone {path}.terms"
+                if not special and len(sources) > 1
+                else ""
+            )
+        )
 
 
 def _filled(message: str, chosen: Chosen) -> str:

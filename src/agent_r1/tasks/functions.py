@@ -18,7 +18,7 @@ from typing import Any
 from agent_r1 import schemas
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import Source, SourceInputs, Tables
+from agent_r1.tasks.source import JUDGED_BY_ENVIRONMENT, Source, SourceInputs, Tables
 from agent_r1.tasks.splits import in_hash_order
 from agent_r1.tools.arithmetic import calculate
 
@@ -114,4 +114,4 @@ def _load(inputs: SourceInputs) -> Tables:
     )
 
 
-SOURCE = Source("code", _load)
+SOURCE = Source("code", _load, metrics=JUDGED_BY_ENVIRONMENT)

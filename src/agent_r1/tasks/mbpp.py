@@ -19,7 +19,13 @@ from typing import Any
 from agent_r1 import schemas
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import FileSourceParameters, Source, Tables, from_files
+from agent_r1.tasks.source import (
+    JUDGED_BY_ENVIRONMENT,
+    FileSourceParameters,
+    Source,
+    Tables,
+    from_files,
+)
 
 _DOWNLOAD = "the official files are in https://github.com/google-research/google-research (mbpp)"
 
@@ -84,4 +90,5 @@ SOURCE = Source(
     "code",
     from_files(lambda path, inputs: load_mbpp(path, environment=inputs.environment)),
     FileSourceParameters,
+    JUDGED_BY_ENVIRONMENT,
 )

@@ -17,7 +17,14 @@ import pandas as pd
 from agent_r1 import schemas
 from agent_r1.tasks.files import Row
 from agent_r1.tasks.script import answer, call
-from agent_r1.tasks.source import FileSourceParameters, Source, SourceInputs, Tables, from_files
+from agent_r1.tasks.source import (
+    TEXT_ANSWERS,
+    FileSourceParameters,
+    Source,
+    SourceInputs,
+    Tables,
+    from_files,
+)
 
 
 class ParagraphParameters(FileSourceParameters):
@@ -62,7 +69,7 @@ def paragraph_source(load: Callable[[Path, str, str], Tables]) -> Source:
         texts = [json.dumps(payload, ensure_ascii=False) for payload in payloads]
         return schemas.conform(tasks.assign(payload=texts), "tasks"), documents
 
-    return Source("multihop_qa", from_files(load_file), ParagraphParameters)
+    return Source("multihop_qa", from_files(load_file), ParagraphParameters, TEXT_ANSWERS)
 
 
 def check_pairs(row: Row, key: str, second: type, about: str) -> list[list[Any]]:

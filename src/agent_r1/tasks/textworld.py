@@ -33,7 +33,13 @@ from agent_r1.mdp import EnvironmentFailure
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.parameters import SplitSizes
 from agent_r1.tasks.script import call
-from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
+from agent_r1.tasks.source import (
+    JUDGED_BY_ENVIRONMENT,
+    Source,
+    SourceInputs,
+    SourceParameters,
+    Tables,
+)
 
 VERSION = "1.7.0"
 """Of TextWorld; another one makes other games."""
@@ -72,6 +78,10 @@ class TextWorldParameters(SourceParameters):
     """Whether the task tells each command of the way, or only what is to be reached."""
     max_games: SplitSizes = SplitSizes(train=32, validation=8, in_domain=8, held_out=8, ood=8)
     """Games of each split, at most: each takes seconds to make. They are played many times."""
+
+    def gives(self, split: str) -> bool:
+        """The splits that may have games."""
+        return getattr(self.max_games, split) > 0
 
 
 def load_textworld(
@@ -208,4 +218,4 @@ def _load(inputs: SourceInputs) -> Tables:
     return load_textworld(inputs.own, sizes, inputs.tasks.split_seed, inputs.environment)
 
 
-SOURCE = Source("textworld", _load, TextWorldParameters)
+SOURCE = Source("textworld", _load, TextWorldParameters, JUDGED_BY_ENVIRONMENT)

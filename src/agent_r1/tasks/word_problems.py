@@ -22,7 +22,7 @@ from typing import Any
 from agent_r1 import schemas
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.script import answer, call
-from agent_r1.tasks.source import Source, SourceInputs, Tables
+from agent_r1.tasks.source import NUMBER_ANSWERS, Source, SourceInputs, Tables
 from agent_r1.tasks.splits import in_hash_order
 from agent_r1.tools.arithmetic import calculate
 
@@ -211,4 +211,4 @@ def _load(inputs: SourceInputs) -> Tables:
     )
 
 
-SOURCE = Source("math", _load)
+SOURCE = Source("math", _load, metrics=NUMBER_ANSWERS)

@@ -39,6 +39,7 @@ def test_defaults_fill_what_is_missing():
         "temperature": 1.0,
         "inner": {"width": 4},
         "named": None,
+        "items": (),
     }
 
 

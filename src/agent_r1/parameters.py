@@ -29,6 +29,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"{hint} Known: {', '.join(options)}."
 
 
+def check_address(url: str) -> str:
+    """The address of a server, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("an address begins with http:// or https://")
+    return url
+
+
 def _refused(path: str, reason: str, got: Any) -> str:
     """A line for what a validator of ours refused. A group that was read inside of it has named its
     own keys; and what was given is shown if it is a value, not all keys of a group."""

@@ -173,7 +173,8 @@ def _empty_splits(
         if not groups["tasks"]["sizes"][split]:
             yield f"{who} the split '{split}', but tasks.sizes.{split} is 0: set it to 1 or more"
         elif not any(own.gives(split) for own in sources.values()):
-            have = (f"{name} has {', '.join(_splits(own))}" for name, own in sources.items())
+            splits = {name: ", ".join(_splits(own)) for name, own in sources.items()}
+            have = (f"{name} has {those or 'none'}" for name, those in splits.items())
             yield (
                 f"{who} the split '{split}', but no source of tasks has it ({'; '.join(have)}): "
                 "give it a file or a source"

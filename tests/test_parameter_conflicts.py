@@ -85,6 +85,10 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["reward.terms is empty, so every reward would be 0: give it a term"],
     ),
     (
+        {"demonstrations": {"count": 0}},
+        ["demonstrations.count is 0, so the warm start has nothing to imitate: set sft.enabled"],
+    ),
+    (
         {"stop": {"exact_match": 0.9}, "evaluation": {"every": 0}},
         ["stop.exact_match is 0.9, but evaluation.every is 0, so nothing is measured before"],
     ),
@@ -109,6 +113,7 @@ def test_every_conflict_has_a_case() -> None:
         CRITIC | {"advantage": {"estimator": "gae"}},
         CRITIC | {"advantage": {"estimator": "returns"}, "rollout": {"group_size": 1}},
         {"logprobs": {"reference": False}},
+        {"demonstrations": {"count": 0}, "sft": {"enabled": False}},
         {"advantage": {"whiten_by": "environment", "whiten": True}},
         {"advantage": {"whiten_by": "environment", "estimator": "reinforce_plus_plus"}},
         {"advantage": {"kl_coef": 0.1}, "update": {"objective": "sft"}},

@@ -133,6 +133,11 @@ CONFLICTS = (
         "reward.terms is empty, so every reward would be 0: give it a term, such as outcome",
     ),
     Conflict(
+        lambda chosen: chosen.value("sft.enabled") and not chosen.value("demonstrations.count"),
+        "demonstrations.count is 0, so the warm start has nothing to imitate: set sft.enabled to "
+        "false, or demonstrations.count to 1 or more",
+    ),
+    Conflict(
         lambda chosen: chosen.value("stop.exact_match") and not chosen.value("evaluation.every"),
         "stop.exact_match is {stop.exact_match}, but evaluation.every is 0, so nothing is measured "
         "before the last iteration: set evaluation.every to 1 or more",

@@ -182,7 +182,7 @@ def test_two_tasks_of_one_id_are_refused(names):
     sys.modules["twin_tasks"] = sys.modules["own_tasks"]
     try:
         sources = {name: {"files": {"train": "one.json"}} for name in (OWN, "twin_tasks:SOURCE")}
-        with pytest.raises(ValueError, match="two sources of tasks have a task 'q"):
+        with pytest.raises(ParameterError, match="two of them have a task 'q"):
             load(sources=sources, files=names, sizes=SIZES | {"train": 120})
     finally:
         del sys.modules["twin_tasks"]

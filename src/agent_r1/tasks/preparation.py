@@ -36,7 +36,7 @@ def load_tasks(
         ParameterError: no source is made for the environment.
         MissingExtraError: a source's package is not installed.
         TaskFileError, KnowledgeBaseError: a file is missing or malformed.
-        ValueError: two sources have a task of the same id.
+        ParameterError: two sources have a task of the same id.
     """
     chosen = chosen_sources(parameters, environment)
     tables = {}

@@ -18,7 +18,7 @@ import pandas as pd
 from pydantic import Field, field_validator
 
 from agent_r1 import schemas
-from agent_r1.parameters import Parameters, nearest
+from agent_r1.parameters import ParameterError, Parameters, nearest
 from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.splits import in_hash_order
 
@@ -147,7 +147,7 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
     """The tables of several sources as one: sources in turn within each split, pages by title.
 
     Raises:
-        ValueError: two sources have a task of the same id.
+        ParameterError: two sources have a task of the same id.
     """
     if len(tables) == 1:
         return next(iter(tables.values()))
@@ -160,7 +160,7 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
     ordered = pd.concat(frames, ignore_index=True).sort_values(["_split", "_rank", "_source"])
     twins = ordered["task_id"][ordered["task_id"].duplicated()]
     if not twins.empty:
-        raise ValueError(f"two sources of tasks have a task '{twins.iloc[0]}'")
+        raise ParameterError(f"tasks.sources: two of them have a task '{twins.iloc[0]}'")
     documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
     documents = documents.drop_duplicates("title").drop_duplicates("document_id")
     return (

@@ -30,6 +30,7 @@ from pydantic import Field
 from agent_r1 import schemas
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
+from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.parameters import SplitSizes
 from agent_r1.tasks.script import call
@@ -192,8 +193,9 @@ def _make(story: Path, decided_by: Mapping[str, Any]) -> None:
                 os.replace(made.with_suffix(".json"), story.with_suffix(".json"))
                 os.replace(made, story)
                 return
-    raise RuntimeError(
-        f"none of {_TRIES} games of {dict(decided_by)} can be won; make them smaller"
+    raise ParameterError(
+        f"tasks.sources.textworld: none of {_TRIES} games of {dict(decided_by)} can be won; make "
+        "them smaller"
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from agent_r1 import schemas
 from agent_r1.parameters import ParameterError
-from agent_r1.tasks.files import TaskFiles
+from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.parameters import SplitSizes, TasksParameters
 from agent_r1.tasks.preparation import load_tasks, shares
 from agent_r1.tasks.registry import SOURCES, default_source, find_source
@@ -176,6 +176,14 @@ def test_pages_of_one_title_stand_once(names):
         del sys.modules["other_tasks"]
     assert len(documents) == documents["title"].nunique() == 60
     assert len(tasks) == 40
+
+
+def test_two_files_of_a_source_have_no_task_in_common(names, tmp_path):
+    (tmp_path / "copy.json").write_text(json.dumps(["q7", "q200"]))
+    files = {"train": "one.json", "held_out": "copy.json"}
+    message = r"one\.json: task 'q7' stands in copy\.json too"
+    with pytest.raises(TaskFileError, match=message):
+        load(sources={OWN: {"files": files}}, files=names)
 
 
 def test_two_tasks_of_one_id_are_refused(names):

@@ -19,7 +19,7 @@ from pydantic import Field, field_validator
 
 from agent_r1 import schemas
 from agent_r1.parameters import ParameterError, Parameters, nearest
-from agent_r1.tasks.files import TaskFiles
+from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.splits import in_hash_order
 
 if TYPE_CHECKING:
@@ -106,6 +106,9 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
 
     Args:
         load: the tables of a whole file, in whatever split.
+
+    Its ``load`` raises `TaskFileError` where two files have a task in common: what is trained on
+    would be evaluated.
     """
 
     def load_all(inputs: SourceInputs) -> Tables:
@@ -114,8 +117,15 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
             if split in inputs.own.files:
                 by_file.setdefault(inputs.own.files[split], []).append(split)
         every_tasks, every_documents = [], []
+        file_of: dict[str, str] = {}
         for name, splits in by_file.items():
             tasks, documents = load(inputs.files.find(name), inputs)
+            for task in tasks["task_id"]:
+                if file_of.setdefault(task, name) != name:
+                    raise TaskFileError(
+                        f"{name}: task '{task}' stands in {file_of[task]} too. Files have nothing "
+                        "in common; one that is named for several splits is dealt out among them"
+                    )
             every_tasks.append(_deal(tasks, splits, inputs))
             every_documents.append(documents)
         return (

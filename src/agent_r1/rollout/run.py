@@ -99,7 +99,7 @@ def prepare_run(
     """
     make = environment_factory(environment, documents)
     format_ = make_format(chat, load_tokenizer(policy))
-    _check_context(Path(policy), rollout)
+    check_context(Path(policy), rollout)
     version = folder_sha256(policy)
     engine.load(Path(policy), version)
     if engine.weight_version != version:
@@ -115,9 +115,13 @@ def prepare_run(
     return run
 
 
-def _check_context(policy: Path, rollout: RolloutParameters) -> None:
+def check_context(policy: Path, rollout: RolloutParameters) -> None:
     """Now, and not when the first long trajectory gets there. A folder without a config has no
-    model, and is for an engine that needs none."""
+    model, and is for an engine that needs none.
+
+    Raises:
+        ParameterError: the context is longer than what the policy was built for.
+    """
     file = policy / "config.json"
     config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     positions = config.get("max_position_embeddings", rollout.max_context_tokens)

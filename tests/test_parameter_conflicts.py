@@ -121,6 +121,21 @@ def test_every_conflict_has_a_case() -> None:
         {"advantage": {"estimator": "reinforce_plus_plus"}, "rollout": {"group_size": 1}},
         {"reward": {"terms": {}, "environments": {"multihop_qa": {"terms": {"outcome": {}}}}}},
         {"update": {"mini_batch_trajectories": 10_000}, "evaluation": {"every": 0}},
+        {"environment": {"name": "math"}, "reward": {"terms": {"outcome": {"metric": "numeric"}}}},
+        {
+            "environment": {"name": "code"},
+            "reward": {"terms": {"outcome": {"metric": "environment"}}},
+        },
+        {"environment": {"name": "code"}, "reward": {"terms": {"outcome": {}, "environment": {}}}},
+        {
+            "environment": {"name": "textworld"},
+            "reward": {"environments": {"textworld": {"terms": {"environment": {}}}}},
+        },
+        {
+            "environment": {"name": "math"},
+            "tasks": {"sources": {"reasoning_gym": {}}},
+            "reward": {"terms": {"outcome": {"metric": "environment"}}},
+        },
     ],
 )
 def test_what_goes_together_is_not_refused(groups) -> None:

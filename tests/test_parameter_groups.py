@@ -72,7 +72,6 @@ def model(tmp_path: Path) -> Path:
     folder.mkdir()
     for name in ("config.json", "model.safetensors", "tokenizer.json"):
         (folder / name).touch()
-    (folder / "config.json").write_text('{"max_position_embeddings": 1024}')
     return folder
 
 
@@ -98,12 +97,6 @@ def test_an_unusable_model_folder_is_refused(model, change, message):
     change(model)
     with pytest.raises(ParameterError, match=message):
         check(model)
-
-
-def test_a_context_that_the_model_was_not_built_for_is_refused_before_any_work(model):
-    check(model, rollout={"max_context_tokens": 1024})
-    with pytest.raises(ParameterError, match="but the policy was built for 1024 positions"):
-        check(model, rollout={"max_context_tokens": 1025})
 
 
 def test_a_pipeline_that_reads_no_model_needs_none(tmp_path):
@@ -203,6 +196,8 @@ def test_who_plays_a_task_otherwise_than_it_was_made_for_knows_what_solves_it(mo
     by_gym = {"sources": {"word_problems": {"environment": "gymnasium"}}}
     check(model, tasks=by_gym, reward=SOLVED)
     check(model, environment={"name": "code"}, reward={"terms": {"environment": {}}})
+    both = {"terms": {"outcome": {}, "environment": {}}}
+    check(model, environment={"name": "code"}, reward=both)
 
 
 @pytest.mark.parametrize(

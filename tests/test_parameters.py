@@ -104,3 +104,7 @@ def test_parameters_cannot_be_changed_after_reading():
 
 def test_a_name_that_resembles_nothing_still_lists_what_is_known():
     assert nearest("zzz", ["grpo", "gae"]) == " Known: gae, grpo."
+
+
+def test_where_nothing_is_known_nothing_is_listed():
+    assert nearest("default", []) == ""

@@ -45,6 +45,12 @@ def test_words_of_a_search():
     assert words("《呐喊》的作者是鲁迅。") == ["呐喊", "的作", "作者", "者是", "是鲁", "鲁迅"]
     assert words("が") == ["が"] != words("か")
     assert words("서울 도시") == ["서울", "도시"]
+    assert words("\uff12\uff10\uff10\uff18年\uff2e\uff22\uff21") == [
+        "2008",
+        "年",
+        "nba",
+    ]  # full width
+    assert words("ﾄｳｷｮｳ") == words("トウキョウ") == ["トウ", "ウキ", "キョ", "ョウ"]
     assert words("São-Tomé's 2nd") == ["sao", "tome", "s", "2nd"]
 
 

@@ -203,6 +203,8 @@ def _blind_metrics(
         outcome = (special or reward)["terms"].get("outcome")
         if outcome is None or outcome["metric"] in source.metrics:
             continue
+        if "environment" in source.metrics and "environment" in (special or reward)["terms"]:
+            continue
         place = f"{path if special else 'reward'}.terms.outcome.metric"
         yield (
             f"{place} is {outcome['metric']}, which cannot tell whether a task of '{name}' is "

@@ -168,7 +168,6 @@ def check_references(
     from agent_r1.environments import EnvironmentParameters, check_environment
     from agent_r1.environments.registry import environment_class
     from agent_r1.parameter_conflicts import conflicts, source_conflicts
-    from agent_r1.rollout import RolloutParameters, check_context
     from agent_r1.tasks.parameters import TasksParameters
     from agent_r1.tasks.preparation import chosen_sources
     from agent_r1.tasks.registry import find_source
@@ -195,4 +194,3 @@ def check_references(
         check_model_folder(project / groups["model"]["path"])
     except ModelFolderError as error:
         raise ParameterError(str(error)) from None
-    check_context(project / groups["model"]["path"], RolloutParameters(**groups["rollout"]))

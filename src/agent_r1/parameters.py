@@ -22,8 +22,11 @@ _SAID = {
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A clause that helps with a misspelt name: the nearest known one, then all of them."""
+    """A clause that helps with a misspelt name: the nearest known one, then all of them; empty if
+    nothing is known."""
     options = sorted(known)
+    if not options:
+        return ""
     close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     return f"{hint} Known: {', '.join(options)}."

@@ -1,63 +1,20 @@
-"""Chat templates in the manner of well-known models, and tiny tokenizers with their control tokens.
+"""Chat templates of well-known models, and tiny tokenizers with their control tokens.
 
-They are written anew and say less than the originals, but keep what matters to a format: where
-tools and results stand, what becomes of reasoning and blanks, what ends a turn.
+Those in ``templates/`` are the originals. That of Llama 3 is not free to be copied: it is written
+anew, and says less, but keeps what matters to a format: where tools and results stand, what becomes
+of blanks, what ends a turn.
 """
 
 from __future__ import annotations
 
 import functools
+from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from toy_tokenizer import TEXTS
 from transformers import PreTrainedTokenizerFast
 
-_CHATML_TOOLS = (
-    "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are "
-    "provided with function signatures within <tools></tools> XML tags:\n<tools>"
-    "{% for tool in tools %}\n{{ tool | tojson }}{% endfor %}\n</tools>\n\nFor each function call, "
-    "return a json object with function name and arguments within <tool_call></tool_call> XML tags:"
-    '\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
-)
-_CHATML_RESULT = (
-    "{% if loop.first or messages[loop.index0 - 1].role != 'tool' %}<|im_start|>user{% endif %}"
-    "\n<tool_response>\n{{ m.content }}\n</tool_response>"
-    "{% if loop.last or messages[loop.index0 + 1].role != 'tool' %}<|im_end|>\n{% endif %}"
-)
-_HEADER = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-
-QWEN2_5 = (
-    "<|im_start|>system\n{% if messages[0].role == 'system' %}{{ messages[0].content }}"
-    "{% else %}You are a helpful assistant.{% endif %}"
-    "{% if tools %}\n\n" + _CHATML_TOOLS + "{% endif %}<|im_end|>\n"
-    "{% for m in messages %}{% if m.role == 'user' or (m.role == 'assistant' and not m.tool_calls) "
-    "%}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% elif m.role == 'assistant' %}"
-    "<|im_start|>assistant{% if m.content %}\n{{ m.content }}{% endif %}"
-    "{% for call in m.tool_calls %}\n<tool_call>\n"
-    '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n'
-    "</tool_call>{% endfor %}<|im_end|>\n"
-    "{% elif m.role == 'tool' %}" + _CHATML_RESULT + "{% endif %}{% endfor %}" + _HEADER
-)
-
-QWEN3 = (
-    "{% if tools %}<|im_start|>system\n{% if messages[0].role == 'system' %}"
-    "{{ messages[0].content + '\n\n' }}{% endif %}" + _CHATML_TOOLS + "<|im_end|>\n"
-    "{% elif messages[0].role == 'system' %}<|im_start|>system\n{{ messages[0].content }}<|im_end|>"
-    "\n{% endif %}{% set last = namespace(query=0) %}"
-    "{% for m in messages %}{% if m.role == 'user' %}{% set last.query = loop.index0 %}{% endif %}"
-    "{% endfor %}"
-    "{% for m in messages %}{% if m.role == 'user' %}<|im_start|>user\n{{ m.content }}<|im_end|>\n"
-    "{% elif m.role == 'assistant' %}{% set reasoning = '' %}{% set content = m.content %}"
-    "{% if '</think>' in content %}"
-    "{% set reasoning = content.split('</think>')[0].split('<think>')[-1].strip('\n') %}"
-    "{% set content = content.split('</think>')[-1].lstrip('\n') %}{% endif %}"
-    "<|im_start|>assistant\n{% if loop.index0 > last.query and (loop.last or reasoning) %}<think>\n"
-    "{{ reasoning + '\n' }}</think>\n\n{% endif %}{{ content }}"
-    "{% for call in m.tool_calls or [] %}{% if content or not loop.first %}\n{% endif %}<tool_call>"
-    '\n{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}\n'
-    "</tool_call>{% endfor %}<|im_end|>\n"
-    "{% elif m.role == 'tool' %}" + _CHATML_RESULT + "{% endif %}{% endfor %}" + _HEADER
-)
+_ORIGINALS = Path(__file__).parent / "templates"
 
 LLAMA3 = (
     "{{ bos_token }}{% set date = strftime_now('%d %b %Y') %}"
@@ -79,40 +36,7 @@ LLAMA3 = (
     "<|start_header_id|>{{ m.role }}<|end_header_id|>\n\n{{ m.content | trim }}<|eot_id|>"
     "{% endif %}{% endfor %}"
     "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
-)
-
-SMOLLM2 = (
-    "{% if messages[0].role != 'system' %}<|im_start|>system\nYou are a helpful AI assistant named "
-    "SmolLM.<|im_end|>\n{% endif %}{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
-    "<|im_end|>\n{% endfor %}" + _HEADER
-)
-
-GPT_OSS = (
-    "<|start|>system<|message|>You are a large language model.\n"
-    "Current date: {{ strftime_now('%Y-%m-%d') }}\n\nReasoning: {{ reasoning_effort or 'medium' }}"
-    "\n\n# Valid channels: analysis, commentary, final.<|end|>"
-    "{% set system = messages[0].role == 'system' %}{% if system or tools %}"
-    "<|start|>developer<|message|>{% if system %}# Instructions\n\n{{ messages[0].content }}\n\n"
-    "{% endif %}{% if tools %}# Tools\n\nnamespace functions {\n{% for tool in tools %}"
-    "// {{ tool.function.description }}\ntype {{ tool.function.name }} = "
-    "{{ tool.function.parameters | tojson }};\n{% endfor %}}{% endif %}<|end|>{% endif %}"
-    "{% set called = namespace(name=none) %}"
-    "{% for m in messages %}{% if m.role == 'user' %}<|start|>user<|message|>{{ m.content }}<|end|>"
-    "{% elif m.role == 'tool' %}{% if called.name is none %}"
-    "{{ raise_exception('there was no tool call') }}{% endif %}<|start|>functions.{{ called.name }}"
-    " to=assistant<|channel|>commentary<|message|>{{ m.content | tojson }}<|end|>"
-    "{% elif m.tool_calls %}{% set answered = namespace(later=false) %}"
-    "{% for later in messages[loop.index:] %}"
-    "{% if later.role == 'assistant' and not later.tool_calls %}{% set answered.later = true %}"
-    "{% endif %}{% endfor %}{% if m.thinking and not answered.later %}"
-    "<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>{% endif %}"
-    "<|start|>assistant to=functions.{{ m.tool_calls[0].function.name }}<|channel|>commentary json"
-    "<|message|>{{ m.tool_calls[0].function.arguments | tojson }}<|call|>"
-    "{% set called.name = m.tool_calls[0].function.name %}"
-    "{% elif m.role == 'assistant' %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}"
-    "<|end|>{% set called.name = none %}{% endif %}{% endfor %}"
-    "{% if add_generation_prompt %}<|start|>assistant{% endif %}"
-)
+).replace("%}\n", "%}{{ '\n' }}")  # transformers takes away a line break right behind a block
 
 _CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 _LLAMA = (
@@ -126,13 +50,13 @@ _HARMONY = (
 _TAGS = ("<tool_call>", "</tool_call>")
 
 MODELS = {
-    "qwen2.5": (QWEN2_5, _CHATML, _TAGS, "<|im_end|>"),
-    "qwen3": (QWEN3, _CHATML, (*_TAGS, "<think>", "</think>"), "<|im_end|>"),
-    "llama3": (LLAMA3, _LLAMA, (), "<|eot_id|>"),
-    "smollm2": (SMOLLM2, _CHATML, (), "<|im_end|>"),
-    "gpt-oss": (GPT_OSS, _HARMONY, (), "<|return|>"),
+    "qwen2.5": ("qwen2_5.jinja", _CHATML, _TAGS, "<|im_end|>"),
+    "qwen3": ("qwen3.jinja", _CHATML, (*_TAGS, "<think>", "</think>"), "<|im_end|>"),
+    "llama3": (None, _LLAMA, (), "<|eot_id|>"),
+    "smollm2": ("smollm2.jinja", _CHATML, (), "<|im_end|>"),
+    "gpt-oss": ("gpt_oss.jinja", _HARMONY, (), "<|return|>"),
 }
-"""Name → template, control tokens, added tokens that are not special, end of text."""
+"""Name → original template, control tokens, added tokens that are not special, end of text."""
 
 _WORDS = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -162,6 +86,6 @@ def model_tokenizer(name: str) -> PreTrainedTokenizerFast:
     tokenizer.train_from_iterator(TEXTS, trainer)
     tokenizer.add_tokens([AddedToken(tag, special=False, normalized=False) for tag in added])
     fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=end, bos_token=control[0])
-    # transformers takes away a line break right behind a block.
-    fast.chat_template = template.replace("%}\n", "%}{{ '\n' }}")
+    original = _ORIGINALS / template if template else None
+    fast.chat_template = original.read_text(encoding="utf-8") if original else LLAMA3
     return fast

@@ -43,6 +43,7 @@ def test_tags_inside_code_are_code():
         ("x = 1\nfinal_answer(1)", None),
         ("final_answer(x)", None),
         ("final_answer(", None),
+        ("final_answer('\\ud800')", None),  # no text that can be saved
     ],
 )
 def test_a_literal_final_answer_is_the_answer(code, answer):

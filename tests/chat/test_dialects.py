@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,6 +66,13 @@ def test_p29_malformed_turns_say_what_was_wrong(dialect, text, error):
     assert action.type is ActionType.MALFORMED
     assert action.error.startswith(f"could not parse: {error}")
     assert action.text == text
+
+
+@pytest.mark.parametrize("dialect", [QWEN, LLAMA], ids=lambda dialect: dialect.name)
+def test_tags_that_are_not_closed_take_no_time(dialect):
+    started = time.process_time()
+    assert dialect.read("<answer>Paris</answer>" + "<answer>" * 20_000).answer == "Paris"
+    assert time.process_time() - started < 2
 
 
 def test_harmony_reasoning_is_each_analysis_message():

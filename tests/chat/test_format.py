@@ -62,6 +62,8 @@ def test_rendered_tools_stand_in_the_system_message(tokenizer):
     assert text.startswith("<|im_start|>system\nSearch.\n\n# Tools\n")
     listed = text.split("<tools>\n")[1].split("\n</tools>")[0]
     assert [json.loads(line) for line in listed.splitlines()] == [search.schema]
+    example = text.split("When you know the answer, ")[1].split("<|im_end|>")[0]
+    assert chat.parse(tokenizer.encode(example), "stop").answer == "42"
     assert chat.prompt_ids({"question": "Hi"}, []) == render(
         tokenizer, ("system", "Search."), ("user", "Hi")
     )

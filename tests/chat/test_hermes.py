@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -101,6 +102,13 @@ def test_code_is_found_in_any_turn():
     assert parse_turn(text).type is ActionType.MALFORMED
     assert parse_turn(f"{text}<answer>1</answer>").code == "print(1)\n"
     assert parse_turn("<answer>1</answer>").code is None
+
+
+def test_a_run_of_blanks_behind_a_fence_takes_no_time():
+    """Such turns come from policies that degenerate; all other trajectories would wait."""
+    started = time.process_time()
+    assert parse_turn("```" + " " * 40_000).code is None
+    assert time.process_time() - started < 2
 
 
 JSON = st.recursive(

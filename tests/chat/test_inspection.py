@@ -35,8 +35,9 @@ def inspect(tmp_path):
          "message kept"),
         ("smollm2", {"native"}, "no: set chat.render_tools: true", "tool message kept; behind a "
          "user message kept"),
+        # Its channel analysis, that is: gone once an answer follows.
         ("gpt-oss", {"hermes", "react", "code"}, "yes; calls in the dialect 'harmony'",
-         "tool message cannot be rendered; behind a user message kept"),
+         "tool message kept; behind a user message taken out"),
     ],
 )  # fmt: skip
 def test_the_families_that_are_known(inspect, model, refused, tools, reasoning):
@@ -66,6 +67,31 @@ def test_a_template_that_can_do_nothing_says_why(inspect):
     assert all("only on Sundays" in reason for reason in result.refusals.values())
     assert not found["extended turn by turn"].good
     assert "stop token" not in found
+
+
+def test_a_refusal_says_where_the_other_treatment_of_reasoning_works(inspect):
+    forgetful = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{{ m.content.split('</think>')[-1].lstrip('\n') }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    refusals = inspect(build_tokenizer(forgetful))[0].refusals
+    assert refusals["hermes"].endswith("; it works with chat.reasoning: drop")
+    assert "chat.reasoning" not in refusals["native"]  # no tools, one way or the other
+
+
+def test_a_refusal_shows_no_marks(inspect):
+    refusals = inspect(model_tokenizer("gpt-oss"))[0].refusals
+    assert "the whole has '<|channel|>final<|message|>{text}<|end|>' where" in refusals["hermes"]
+
+
+@pytest.mark.parametrize("content", ["{oops", "[1]", b"\xff"])
+def test_a_broken_generation_config_is_named(tmp_path, content):
+    build_tokenizer().save_pretrained(tmp_path)
+    raw = content if isinstance(content, bytes) else content.encode()
+    (tmp_path / "generation_config.json").write_bytes(raw)
+    with pytest.raises(ParameterError, match=r"generation_config\.json' is not"):
+        inspect_template(tmp_path, ChatParameters())
 
 
 def test_a_folder_without_a_template_is_refused(inspect):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -62,17 +64,21 @@ def decode(model, ids):
     return model_tokenizer(model).decode(ids, skip_special_tokens=False)
 
 
-def whole(model, *messages, tools=()):
+def whole(model, *messages, tools=(), system=SYSTEM):
     """The template's own rendering, the date as `ChatParameters` has it."""
     tokenizer = model_tokenizer(model)
     fixed = "{% macro strftime_now(f) %}{{ '2024-07-26' if f == '%Y-%m-%d' else '26 Jul 2024' }}"
     return tokenizer.apply_chat_template(
-        [{"role": "system", "content": SYSTEM}, *messages],
+        [*([said("system", system)] if system else []), *messages],
         tools=[spec.schema for spec in tools] or None,
         chat_template=fixed + "{% endmacro %}" + tokenizer.chat_template,
         tokenize=False,
         add_generation_prompt=True,
     )
+
+
+def encode(model, text):
+    return model_tokenizer(model).encode(text, add_special_tokens=False)
 
 
 def said(role, content, **more):
@@ -122,6 +128,27 @@ def test_p01_prompts_only_grow_and_actions_are_read_as_they_were_written(model, 
         assert "a page" in decode(model, stream[len(before) :])
 
 
+RESULTS = ["a page", "", "  'two' & <b>\n", "漢字 é 😀\n\nx", "could not parse: no tool call"]
+
+
+@pytest.mark.parametrize("thought", ["", "<think>\nHm, é.\n</think>\n\n"])
+@pytest.mark.parametrize("system", [SYSTEM, ""])
+@pytest.mark.parametrize(("model", "name"), [one for one in WORKING if one[1] != "native"])
+def test_p01_p04_conversations_have_the_templates_own_ids(model, name, system, thought):
+    """Turn by turn, with several results and with one, empty and in any script."""
+    format_ = make_format(ChatParameters(format=name, system=system), model_tokenizer(model))
+    stream, messages = format_.prompt_ids(" Où?\n", ()), [said("user", " Où?\n")]
+    for turn, action in enumerate(actions(name) * 2):
+        text = thought + "".join(format_.write(action, tools=TOOLS))
+        ids = format_.render_action(dataclasses.replace(action, text=text), tools=TOOLS)
+        results = RESULTS[turn : turn + 1 + turn % 2]
+        stream += ids + format_.observation_ids({"tool_results": results}, ids)
+        told = format_.observations(results)
+        messages += [said("assistant", text)]
+        messages += [said(format_.template.observation_role, text) for text in told]
+        assert stream == encode(model, whole(model, *messages, system=system))
+
+
 @pytest.mark.parametrize("model", ["qwen2.5", "qwen3"])
 def test_p04_native_calls_and_parallel_results_are_the_templates_own(model):
     format_ = chat(model)
@@ -131,15 +158,18 @@ def test_p04_native_calls_and_parallel_results_are_the_templates_own(model):
     stream = format_.prompt_ids("Where?", TOOLS) + first
     stream += format_.observation_ids({"tool_results": ['a "page"', "b\n"]}, first) + second
     stream += format_.observation_ids({"tool_results": ["c"]}, second)
-    assert decode(model, stream) == whole(
+    assert stream == encode(
         model,
-        said("user", "Where?"),
-        call_message(FRANCE, TRIP, content="Let me look."),
-        said("tool", 'a "page"'),
-        said("tool", "b\n"),
-        call_message(FRANCE),
-        said("tool", "c"),
-        tools=TOOLS,
+        whole(
+            model,
+            said("user", "Where?"),
+            call_message(FRANCE, TRIP, content="Let me look."),
+            said("tool", 'a "page"'),
+            said("tool", "b\n"),
+            call_message(FRANCE),
+            said("tool", "c"),
+            tools=TOOLS,
+        ),
     )
 
 
@@ -151,14 +181,17 @@ def test_one_call_at_a_time_is_the_templates_own(model):
     for made in (FRANCE, TRIP):
         ids = format_.render_action(calls(made))
         stream += ids + format_.observation_ids({"tool_results": [f'"{made.name}"\n']}, ids)
-    assert decode(model, stream) == whole(
+    assert stream == encode(
         model,
-        said("user", "  Where?\n"),
-        call_message(FRANCE),
-        said("tool", '"search"\n'),
-        call_message(TRIP),
-        said("tool", '"travel"\n'),
-        tools=TOOLS,
+        whole(
+            model,
+            said("user", "  Where?\n"),
+            call_message(FRANCE),
+            said("tool", '"search"\n'),
+            call_message(TRIP),
+            said("tool", '"travel"\n'),
+            tools=TOOLS,
+        ),
     )
     with pytest.raises(ValueError, match="the native format cannot express"):
         format_.render_action(calls(FRANCE, TRIP))
@@ -168,12 +201,15 @@ def test_harmony_reasoning_stands_in_a_channel_of_its_own():
     format_ = chat("gpt-oss")
     ids = format_.render_action(calls(FRANCE), "I need France.")
     stream = format_.prompt_ids("Where?", TOOLS) + ids + format_.observation_ids(["x"], ids)
-    assert decode("gpt-oss", stream) == whole(
+    assert stream == encode(
         "gpt-oss",
-        said("user", "Where?"),
-        call_message(FRANCE, thinking="I need France."),
-        said("tool", "x"),
-        tools=TOOLS,
+        whole(
+            "gpt-oss",
+            said("user", "Where?"),
+            call_message(FRANCE, thinking="I need France."),
+            said("tool", "x"),
+            tools=TOOLS,
+        ),
     )
     [(begin, end)] = format_.reasoning_spans(ids)
     assert decode("gpt-oss", ids[begin:end]) == (
@@ -185,6 +221,29 @@ def test_harmony_reasoning_stands_in_a_channel_of_its_own():
     assert {decode("gpt-oss", [token]) for token in format_.stop_token_ids} == {
         "<|call|>", "<|return|>",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "thought"),
+    [
+        ("qwen2.5", "hermes", "<think>\nHm.\n</think>\n\n"),
+        ("qwen3", "hermes", "<think>\nHm.\n</think>\n\n"),
+        ("qwen3", "native", "<think>\nHm.\n</think>\n\n"),
+        ("gpt-oss", "native", "I need France."),
+    ],
+)
+def test_dropped_reasoning_leaves_the_conversation_that_never_had_it(model, name, thought):
+    streams = {}
+    for reasoning, thoughts in (("keep", [thought]), ("drop", [thought, ""])):
+        format_ = chat(model, name, reasoning=reasoning)
+        for said_before in thoughts:
+            stream = format_.prompt_ids("Where?", TOOLS)
+            ids = format_.render_action(calls(FRANCE), said_before)
+            gone = {i for begin, end in format_.forgotten(ids) for i in range(begin, end)}
+            stream += [token for i, token in enumerate(ids) if i not in gone]
+            streams[reasoning, said_before] = stream + format_.observation_ids(["x"], ids)
+    assert streams["drop", thought] == streams["drop", ""]
+    assert len(streams["keep", thought]) > len(streams["drop", ""])
 
 
 def test_what_is_no_call_of_gpt_oss_is_answered_by_the_user():

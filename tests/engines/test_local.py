@@ -170,9 +170,12 @@ def test_a_stop_token_sampled_last_in_the_budget_is_a_stop(engine):
 
 
 def test_p10_the_budget_is_given_to_the_generation(engine):
-    """Longer budgets continue shorter ones: nothing is cut off afterwards."""
-    short = generate(engine, {"short": PROMPTS["s2"]}, sampling(3, stop_token_ids=()))["short"]
-    long = generate(engine, {"long": PROMPTS["s2"]}, sampling(9, stop_token_ids=()))["long"]
+    """Each row of a batch has its own. Longer ones continue shorter ones: nothing is cut off
+    afterwards."""
+    budgets = {"short": sampling(3, stop_token_ids=()), "long": sampling(9, stop_token_ids=())}
+    result = generate(engine, dict.fromkeys(budgets, PROMPTS["s2"]), budgets)
+    short, long = result["short"], result["long"]
+    assert (len(short.token_ids), len(long.token_ids)) == (3, 9)
     assert long.token_ids[:3] == short.token_ids
     assert short.logprobs == pytest.approx(long.logprobs[:3], **APPROX)
 

@@ -67,6 +67,30 @@ def test_the_chat_format_code_runs_its_blocks(judged):
     assert asyncio.run(transition(env, turn)).observation == {"tool_results": ["print(3)"]}
 
 
+HEAD = 'def twice(x):\n    """ Twice x. """\n'
+
+
+@pytest.mark.parametrize(
+    ("answer", "program"),
+    [
+        ("return 2 * x", "    return 2 * x"),
+        ("y = 2 * x\n    return y", "    y = 2 * x\n    return y"),  # the first blanks are lost
+        ("y = 2 * x\n\nreturn y", "    y = 2 * x\n\n    return y"),  # there were none
+        ("    return 2 * x\n", "    return 2 * x\n"),
+        ("def twice(x):\n    return 2 * x", "def twice(x):\n    return 2 * x"),
+        ("import math\ndef twice(x): return 2 * x", "import math\ndef twice(x): return 2 * x"),
+        ("twice = lambda x: 2 * x", "twice = lambda x: 2 * x"),
+    ],
+)
+def test_a_solution_may_be_the_body_alone(judged, answer, program):
+    payload = {"tests": "def check(f): ...", "entry_point": "twice", "prelude": HEAD}
+    env = make_environment("code", TASK | {"payload": json.dumps(payload)})
+    asyncio.run(start(env))
+    act(env, answer=answer)
+    assert judged[0]["solution"] == f"{HEAD}\n{program}"
+    compile(judged[0]["solution"], "solution", "exec")
+
+
 def test_a_program_can_be_tried_by_a_call_or_by_a_code_block(judged):
     env, _ = begin()
     assert run(env, "print(1)").observation == {"tool_results": ["print(1)"]}

@@ -14,7 +14,7 @@ import pytest
 from agent_r1 import schemas
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.extras import MissingExtraError
-from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall
+from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks import textworld
 from agent_r1.tasks.files import TaskFiles
@@ -78,17 +78,39 @@ def test_a_game_that_is_gone_is_a_failure_of_the_environment(tmp_path):
         begin({"task_id": "t", "prompt": "", "answers": [], "payload": json.dumps(payload)})
 
 
+def stub_task(_, split, number, *rest):
+    """A row for a game that is never made."""
+    return {
+        "task_id": f"{split}:{number}",
+        "environment": "textworld",
+        "split": split,
+        "family": "f",
+        "prompt": "p",
+        "answers": [],
+        "payload": json.dumps({"game": f"games/{split}{number}.z8"}),
+    }
+
+
 def test_there_are_no_more_games_than_the_parameters_say(monkeypatch):
-    made = []
-    monkeypatch.setattr(textworld, "_task", lambda _, split, number, *rest: made.append(split))
-    monkeypatch.setattr(schemas, "from_rows", lambda rows, table: rows)
+    monkeypatch.setattr(textworld, "_task", stub_task)
     own = textworld.TextWorldParameters(max_games={"train": 3, "ood": 0})
     tasks = TasksParameters(sizes={"train": 5, "validation": 2, "ood": 4})
     inputs = SourceInputs(own, tasks, "textworld", (), TaskFiles())
-    textworld.SOURCE.load(inputs)
-    assert made.count("train") == 3
-    assert made.count("validation") == 2
-    assert "ood" not in made
+    tasks, _ = textworld.SOURCE.load(inputs)
+    counts = tasks["split"].value_counts().to_dict()
+    assert (counts["train"], counts["validation"]) == (3, 2)
+    assert "ood" not in counts
+
+
+def test_both_files_of_each_game_are_noted_for_the_manifest(monkeypatch):
+    monkeypatch.setattr(textworld, "_task", stub_task)
+    sizes = dict.fromkeys(schemas.SPLITS, 0) | {"train": 1, "ood": 1}
+    files = TaskFiles()
+    own = textworld.TextWorldParameters()
+    textworld.SOURCE.load(SourceInputs(own, TasksParameters(sizes=sizes), "textworld", (), files))
+    assert [path.as_posix() for path in files.used] == [
+        "games/train0.z8", "games/train0.json", "games/ood0.z8", "games/ood0.json",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -141,7 +163,8 @@ def test_parallel_commands_are_played_in_order(task, way):
 def test_p34_what_the_game_does_not_offer_does_not_reach_the_interpreter(task, way, command):
     env, _ = begin(task)
     step = play(env, command)
-    assert step.observation == {"tool_results": ["That cannot be done."]}
+    assert step.observation == {"tool_results": ["error: act: that cannot be done"]}
+    assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS  # no valid call, to be paid for
     assert (step.reward, step.terminated) == (0.0, False)
     assert play(env, *way).reward == 1.0
 
@@ -170,6 +193,18 @@ def test_p32_many_episodes_at_once_do_not_disturb_each_other(games):
 
     for rewards in asyncio.run(all_of_them()):
         assert sum(rewards) == pytest.approx(1)
+
+
+@pytest.mark.slow
+def test_a_game_that_lost_a_file_is_made_again(games, tmp_path):
+    parameters = SMALL | {"folder": str(tmp_path)}
+    task = load_textworld(parameters, {"train": 1})[0]
+    logic = Path(json.loads(task["payload"][0])["game"]).with_suffix(".json")
+    logic.unlink()
+    with pytest.raises(EnvironmentFailure, match="missing or was changed"):
+        begin(task.to_dict("records")[0])
+    pd.testing.assert_frame_equal(load_textworld(parameters, {"train": 1})[0], task)
+    begin(task.to_dict("records")[0])
 
 
 @pytest.mark.slow

@@ -108,9 +108,9 @@ class SmallExperiments:
         struck = marker.read_text(encoding="utf-8") if marker.exists() else None
         return Ended(done.returncode, done.stdout, struck)
 
-    def command(self, *arguments: str, fault: str | None = None) -> Ended:
-        """``kedro <arguments>``, broken by ``fault``; in a fork."""
-        return self._forked.run(self.project, [*arguments, "--env", "faults"], fault)
+    def command(self, *arguments: str, fault: str | None = None, env: str = "faults") -> Ended:
+        """``kedro <arguments> --env <env>``, broken by ``fault``; in a fork."""
+        return self._forked.run(self.project, [*arguments, "--env", env], fault)
 
     def store(self, experiment: str) -> ManifestStore:
         """The manifests of the experiment."""

@@ -84,7 +84,17 @@ def test_text_games(experiments):
     assert len(table(experiments, "textworld", "tasks")) == 8
     solved = table(experiments, "textworld", "demonstrations")
     assert "environment" in set(solved["end_reason"])
-    assert (experiments.project / "data/03_primary/textworld_games").is_dir()
+    games = experiments.project / "data/03_primary/textworld_games"
+    story, logic = min(games.glob("*.z8")), max(games.glob("*.json"))
+    changed, gone = story.read_bytes(), logic.read_bytes()
+    story.write_bytes(changed[:-1] + bytes([changed[-1] ^ 1]))
+    logic.unlink()
+    verified = experiments.command("verify", "--experiment", "textworld")
+    story.write_bytes(changed)
+    logic.write_bytes(gone)
+    assert verified.returncode == 1
+    assert f"{story.name}: has changed" in verified.output
+    assert f"{logic.name}: is gone" in verified.output
 
 
 def test_questions_in_a_file(experiments, tmp_path):

@@ -12,6 +12,7 @@ from agent_r1 import hashing
 from agent_r1.driver import run_experiment
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import LineageError, ManifestStore
+from agent_r1.lineage.provenance import code_version
 
 
 @pytest.fixture
@@ -41,6 +42,20 @@ def test_a_manifest_says_what_was_read_and_written(experiment):
     assert manifest.parameters["params:seed"] == 0
     assert manifest.libraries["kedro"].startswith("1.7")
     assert len(manifest.code["source_sha256"]) == 64
+
+
+def test_a_file_of_ones_own_beside_the_package_is_code_too(tmp_path):
+    def recorded() -> str:
+        code_version.cache_clear()
+        return code_version(tmp_path)["source_sha256"]
+
+    (tmp_path / "src").mkdir()
+    without = recorded()
+    (tmp_path / "src/games.py").write_text("REWARD = 1\n")
+    with_it = recorded()
+    (tmp_path / "src/games.py").write_text("REWARD = 2\n")
+    assert len({without, with_it, recorded()}) == 3
+    code_version.cache_clear()
 
 
 def test_every_recorded_hash_is_that_of_the_file(experiment):

@@ -30,7 +30,9 @@ def test_values(name: str, value: float) -> None:
 def test_p06_a_masked_nan_has_no_part_in_loss_or_gradient(name: str) -> None:
     losses = torch.tensor(LOSSES).double().requires_grad_()
     weights = torch.from_numpy(token_weights(MASK, SEQUENCE, name))
-    aggregate(losses, weights).backward()
+    loss = aggregate(losses, weights)
+    assert loss.isfinite()
+    loss.backward()
     assert losses.grad.isfinite().all()
     assert losses.grad[~torch.from_numpy(MASK)].eq(0).all()
 

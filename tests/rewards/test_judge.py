@@ -158,6 +158,34 @@ def test_a_slow_server_is_null(server, tmp_path, monkeypatch) -> None:
         wait.set()
 
 
+def test_p31_a_server_that_drips_is_null_when_its_time_is_up(server, tmp_path, monkeypatch) -> None:
+    """Each byte comes within the limit, and the reply never ends."""
+    stop = threading.Event()
+
+    def drip(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.end_headers()
+        while not stop.wait(0.01):
+            handler.wfile.write(b" ")
+
+    monkeypatch.setattr(Handler, "do_POST", drip)
+    monkeypatch.setattr(Server, "handle_error", lambda *_: None)  # the judge hangs up
+    guard = threading.Timer(20, stop.set)  # without the limit the test fails, and does not hang
+    guard.start()
+    try:
+        assert judged(server.url, tmp_path, "Paris", attempts=1, timeout_s=0.1) == [None]
+        assert not stop.is_set()
+    finally:
+        stop.set()
+        guard.cancel()
+
+
+def test_a_reply_with_no_finite_number_is_null(server, tmp_path) -> None:
+    server.replies = {"Paris": "9" * 400, "Rome": "10"}
+    assert judged(server.url, tmp_path, "Paris", "Rome") == [None, 1]
+    assert len(list(tmp_path.rglob("*.json"))) == 1
+
+
 def test_a_refused_request_is_an_error_that_says_so(server, tmp_path) -> None:
     server.replies = {"Paris": 404}
     with pytest.raises(ParameterError, match=r"refuses the request for model 'm' with status 404"):

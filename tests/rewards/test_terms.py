@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from pages import DOCS, write_program
 from step_tables import rollouts, step, tasks
 
 from agent_r1.parameters import ParameterError
@@ -47,6 +46,11 @@ def rewards(*rows: dict[str, Any], **terms: Any) -> list[float]:
         ("4.2e1", "42", 1), ("42.00001", "42", 1), ("42.01", "42", 0), ("421", "42", 0),
         ("142", "42", 0), ("forty-two", "42", 0), ("", "42", 0), ("41 or 42", "42", 0),
         ("42, so 42", "42", 1), ("x42", "42", 0), ("1/0", "42", 0), ("1e999", "42", 0),
+        ("\u221242", "42", 0), ("\u221242", "-42", 1),
+        ("\uff0d\uff14\uff12", "-42", 1), ("-$42", "-42", 1),
+        ("$-42", "-42", 1), ("-€1,200.5", "-1200.5", 1), (".5", "0.5", 1), ("-.5", "-1/2", 1),
+        ("5-3", "2", 0), ("4\uff12", "42", 1), ("\u0664\u0662", "42", 1), ("1e400", "1e400", 0),
+        ("42 or \u221242", "42", 0), ("1/42", "42", 0), ("." * 9, "0", 0), ("9" * 5000, "42", 0),
         ("42", "the answer is 42", 1), ("7", "none", 0), ("nan", "42", 0), ("0", "0", 1),
     ],
 )  # fmt: skip
@@ -61,6 +65,17 @@ def test_numeric_is_an_outcome_with_a_tolerance() -> None:
     assert table["correct"].tolist() == [True, False, False]
     loose = {"metric": "numeric", "tolerance": 0.05}
     assert rewards(*rows, outcome=loose) == [1, 1, 0]
+
+
+def test_coverage_reads_the_structured_answer_and_correct_is_all_of_it() -> None:
+    table = tasks(f=["Ann: 7; Bo: 8"], q=["Paris", "City of Light"])
+    table["payload"] = ['{"answer": {"Ann": 7, "Bo": 8}}', "{}"]
+    said = ("Ann 7, Bo 8", "Ann is 7", "none")
+    rows = [answer(f"f/{number}", 0, text) for number, text in enumerate(said)]
+    rows += [answer("q/0", 0, "the City of Light"), answer("q/1", 0, "Rome")]
+    scored = score_rewards(rollouts(*rows), table, {"terms": {"outcome": {"metric": "coverage"}}})
+    assert scored["reward"].tolist() == pytest.approx([1, 0.5, 0, 1, 0])
+    assert scored["correct"].tolist() == [True, False, False, True, False]
 
 
 def test_the_environments_verdict_is_an_outcome() -> None:
@@ -105,6 +120,14 @@ def test_repetition_counts_what_was_said_before_in_the_trajectory() -> None:
     assert rewards(*rows, repetition={"words": 3}) == pytest.approx(wanted)
 
 
+def test_repetition_in_chinese_counts_characters() -> None:
+    rows = (
+        step("q/0", 0, action_text="鲁迅出生于绍兴"),  # seven characters, four runs of four
+        answer("q/0", 1, action_text="鲁迅出生在2008"),  # one said, then 迅出生在 and 出生在2008
+    )
+    assert rewards(*rows, repetition={"words": 4}) == pytest.approx([0, -1 / 3])
+
+
 FOUND = step("q/0", 0, tool_results=results("Rome", "The capital is Paris."))
 
 
@@ -121,6 +144,41 @@ def test_evidence_is_not_what_the_agent_said_or_a_failed_call_or_another_traject
     assert rewards(FOUND, answer("q/1", 0), evidence={}) == [0, 0]
     late = answer("q/0", 0, terminated=False, end_reason=None), step("q/0", 1, **_late())
     assert rewards(*late, evidence={}) == [0, 0]
+
+
+def asked(*texts: str) -> str:
+    return json.dumps([{"name": "s", "arguments": {"query": text}} for text in texts])
+
+
+@pytest.mark.parametrize(
+    ("calls", "contents", "value"),
+    [
+        (["capital of France"], ["The capital is Paris."], 1),
+        (["Paris"], ["Paris\ncountry: France"], 0),  # looked up to be found
+        (["print('Paris')"], ["Paris"], 0),
+        (["Paris", "capital"], ["Paris is a city", "It is Paris"], 1),  # the second told it
+        (["capital", "Paris"], ["Rome", "Paris"], 0),
+        (["Parisian"], ["A Parisian lives in Paris."], 1),
+    ],
+)
+def test_evidence_is_not_what_the_agent_asked_for_itself(calls, contents, value) -> None:
+    found = step("q/0", 0, tool_calls=asked(*calls), tool_results=results(*contents))
+    assert rewards(found, answer("q/0", 1), evidence={}) == [0, value]
+
+
+def test_evidence_may_be_asked_for_if_the_question_names_it() -> None:
+    table = TASKS.assign(prompt="Is Paris or Rome the capital?")
+    found = step("q/0", 0, tool_calls=asked("Paris"), tool_results=results("Paris: a capital"))
+    scored = score_rewards(rollouts(found, answer("q/0", 1)), table, {"terms": {"evidence": {}}})
+    assert scored["reward"].tolist() == [0, 1]
+
+
+def test_evidence_in_chinese_is_found_by_characters() -> None:
+    told = step("q/0", 0, tool_calls=asked("鲁迅"), tool_results=results("他出生于绍兴市。"))
+    assert rewards(told, answer("q/0", 1, "绍兴"), evidence={}) == [0, 1]
+    assert rewards(told, answer("q/0", 1, "绍市"), evidence={}) == [0, 0]
+    echoed = told | {"tool_calls": asked("绍兴在哪里")}
+    assert rewards(echoed, answer("q/0", 1, "绍兴"), evidence={}) == [0, 0]
 
 
 def _late() -> dict[str, Any]:
@@ -202,31 +260,13 @@ def test_bad_parameters_are_named(terms: Any, message: str) -> None:
         score(answer("q/0", 0), **terms)
 
 
-EXAMPLE = '''\
-"""Does the agent say please?"""
-
-import numpy as np
-
-from agent_r1.rewards import Steps, Term, TermParameters
+def test_a_term_that_is_null_is_off() -> None:
+    table = score(answer("q/0", 0), outcome={}, format=None)
+    assert json.loads(table["components"].iloc[0]) == {"outcome": 1.0}
 
 
-class PolitenessParameters(TermParameters):
-    word: str = "please"
-
-
-def politeness(steps: Steps, parameters: PolitenessParameters) -> np.ndarray:
-    """1 for each turn with the word, before the weight."""
-    return np.array([float(parameters.word in text.lower()) for text in steps.action_text])
-
-
-TERM = Term(PolitenessParameters, politeness)
-'''
-
-
-def test_the_how_to_is_a_whole_term(monkeypatch) -> None:
-    module = ModuleType("politeness")
-    exec(EXAMPLE, module.__dict__)
-    monkeypatch.setitem(sys.modules, "politeness", module)
+def test_the_how_to_is_a_whole_term(monkeypatch, tmp_path) -> None:
+    monkeypatch.syspath_prepend(write_program(DOCS / "add_a_reward_term.md", tmp_path).parent)
     rows = step("q/0", 0, action_text="Please search."), answer("q/0", 1)
     table = score(*rows, **{"politeness:TERM": {"weight": 0.05, "cap": 0.1}, "outcome": {}})
     assert table["reward"].tolist() == pytest.approx([0.05, 1.0])

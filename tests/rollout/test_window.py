@@ -34,16 +34,19 @@ def new(prompt: int = 4, **limits) -> Trajectory:
     return trajectory
 
 
-def play(trajectory: Trajectory, action: int = 2, observation: int = 3) -> None:
-    """One step of so many tokens; ids tell the steps apart."""
+def play(trajectory: Trajectory, action: int = 2, observation: int = 3, forgotten: int = 0) -> None:
+    """One step of so many tokens, the first of which may be forgotten; ids tell the steps apart."""
     step = len(trajectory.rows)
-    shown = trajectory.rows[-1]["context_start"] if trajectory.rows else 0
+    shown, drops = 0, None
+    if trajectory.rows:
+        shown, drops = (trajectory.rows[-1][f"context_{what}"] for what in ("start", "drops"))
     if trajectory.pending_window is not None:
-        _, shown, _ = trajectory.pending_window
-    seen = visible_context(trajectory.stream, 4, shown)
+        _, shown, drops = trajectory.pending_window
+    seen = visible_context(trajectory.stream, 4, shown, drops)
     generation = Generation([100 + step] * action, [0.0] * action, "stop", len(seen), 0, 1.0)
     trajectory.act(generation, Action(ActionType.TOOL_CALL, "x"), NOW)
-    trajectory.observe(GO_ON, "x", [200 + step] * observation, f"s{step + 1}")
+    spans = [(0, forgotten)] if forgotten else []
+    trajectory.observe(GO_ON, "x", [200 + step] * observation, f"s{step + 1}", forgotten=spans)
 
 
 def test_a_move_drops_whole_steps_until_half_of_the_room_is_free():
@@ -156,6 +159,30 @@ def test_a_long_observation_late_in_an_episode_drops_all_steps_but_its_own():
     assert trajectory.rows[-1]["end_reason"] == "context_overflow"
     assert trajectory.rows[-1]["final_token_ids"] == []
     assert trajectory.rows[-1]["context_start"] == 9
+
+
+def test_what_is_forgotten_of_an_action_takes_no_room_when_the_window_moves():
+    """Steps of 7 tokens of which 4 are shown: three fit into the 12 that are for steps. Of the
+    fourth, and 12 * 0.7 = 8.4 tokens, the last two take no more."""
+    trajectory = new(on_overflow="window", window_keep=0.7)
+    for _ in range(3):
+        play(trajectory, action=4, forgotten=3)
+        assert trajectory.pending_window[1] == 0
+    play(trajectory, action=4, forgotten=3)
+    assert trajectory.pending_window == (4, 18, [18, 21, 25, 28])
+    play(trajectory, action=4, forgotten=3)
+    assert [row["prompt_tokens"] for row in trajectory.rows] == [4, 8, 12, 16, 12]
+
+
+def test_what_is_forgotten_of_the_last_step_makes_room_for_its_observation():
+    """1 + 11 tokens are all the room there is; the 4 + 11 that were sampled and told do not fit."""
+    trajectory = new(on_overflow="window")
+    play(trajectory)
+    play(trajectory, action=4, observation=11, forgotten=3)
+    assert trajectory.pending_window == (4, 9, [9, 12])
+    assert trajectory.sampling((3,)).max_tokens == 4
+    play(trajectory, action=4, observation=12, forgotten=3)
+    assert trajectory.rows[-1]["end_reason"] == "context_overflow"
 
 
 def test_the_last_state_is_seen_through_the_window_of_the_last_step():

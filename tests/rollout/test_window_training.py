@@ -44,6 +44,13 @@ class Chat(ToyChat):
     stop_token_ids = tuple(range(3, 9)) + tuple(range(50, VOCABULARY))
 
 
+class ForgetfulChat(Chat):
+    """The first half of an action is not seen again, as reasoning may be."""
+
+    def forgotten(self, action_token_ids):
+        return [(0, len(action_token_ids) // 2)] if len(action_token_ids) > 1 else []
+
+
 class EndlessEnv(ToyEnv):
     """Always answers, and never ends."""
 
@@ -67,9 +74,9 @@ def load(policy: Path) -> LocalEngine:
     return engine
 
 
-def play(engine: LocalEngine, limits=LIMITS) -> tuple[pd.DataFrame, pd.DataFrame]:
+def play(engine: LocalEngine, limits=LIMITS, chat=Chat) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Two groups of two."""
-    return collect(engine, Chat(), EndlessEnv, requests(2, 2), limits)
+    return collect(engine, chat(), EndlessEnv, requests(2, 2), limits)
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +146,26 @@ def test_the_trainer_scores_each_action_under_the_window_it_was_sampled_in(playe
     shifted = rollouts.assign(context_start=rollouts["context_start"] + 1)
     wrong = ragged(compute_logprobs(shifted, policy, policy, policy, {}, {})["policy_logprobs"])
     assert np.abs(wrong.values - ours.values).max() > 0.1
+
+
+def test_what_is_forgotten_of_actions_is_seen_by_neither_the_model_nor_the_trainer(
+    policy, monkeypatch
+):
+    engine = load(policy)
+    spy = ModelSpy(engine, monkeypatch)
+    rollouts, _ = play(engine, LIMITS.model_copy(update={"max_steps": 24}), ForgetfulChat)
+    assert rollouts["context_drops"].notna().sum() > 80
+    for name, steps in rollouts.groupby("trajectory_id"):
+        assert len(moves(steps)) >= 1
+        stream: list[int] = []
+        for row, seen in zip(steps.to_dict("records"), spy.seen[name], strict=True):
+            stream += list(row["context_token_ids"])
+            window = (row["context_prefix"], row["context_start"], row["context_drops"])
+            assert visible_context(stream, *window) == seen
+            stream += list(row["action_token_ids"])
+    scored = compute_logprobs(rollouts, policy, policy, policy, {}, {})
+    ours, theirs = ragged(scored["policy_logprobs"]), ragged(rollouts["action_logprobs"])
+    assert ours.values == pytest.approx(theirs.values, abs=1e-4)
 
 
 @pytest.mark.parametrize("packing", [False, True])

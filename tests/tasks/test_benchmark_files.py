@@ -138,6 +138,55 @@ def test_musique_has_aliases_and_an_order_of_its_own(tmp_path):
     assert len(documents) == 3
 
 
+NAMES = [
+    {"Q_id": "Q585", "aliases": ["Kristiania", " Oslo "], "demonyms": ["Osloite", ""]},
+    {"Q_id": "Q1", "aliases": ["cosmos"], "demonyms": []},
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "accepted"),
+    [
+        ({"answer_id": "Q585"}, ["Oslo", "Kristiania", "Osloite"]),
+        ({"answer_id": "Q9"}, ["Oslo"]),
+        ({"answer_id": None}, ["Oslo"]),
+        ({}, ["Oslo"]),
+    ],
+)
+def test_2wikimultihopqa_accepts_what_wikidata_calls_the_answer(tmp_path, changes, accepted):
+    listed(tmp_path / "dev.json", TWO_WIKI | changes)
+    lines(tmp_path / "id_aliases.json", *NAMES)
+    own = {"files": {"held_out": "dev.json"}, "aliases": "id_aliases.json"}
+    parameters = TasksParameters.read({"sources": {"2wikimultihopqa": own}}, "tasks")
+    files = TaskFiles(tmp_path)
+    tasks, _ = load_tasks(parameters, "multihop_qa", (), files)
+    assert list(tasks["answers"][0]) == accepted
+    assert [path.name for path in files.used] == ["dev.json", "id_aliases.json"]
+
+
+def test_2wikimultihopqa_names_a_malformed_line_of_the_aliases(tmp_path):
+    path = lines(tmp_path / "id_aliases.json", NAMES[0], {"Q_id": "Q2", "aliases": []})
+    with pytest.raises(TaskFileError, match=r"id_aliases\.json: line 2: key 'demonyms' is missing"):
+        load_two_wiki(listed(tmp_path / "dev.json", TWO_WIKI), aliases=path)
+
+
+def test_paragraphs_of_one_title_are_all_kept_once(tmp_path):
+    """MuSiQue cuts pages into paragraphs, and another question may need another one of them."""
+    other = {"idx": 0, "title": "Ann Poe", "paragraph_text": "Died in Rome.", "is_supporting": True}
+    second = MUSIQUE | {"id": "2hop__3", "paragraphs": [other, *MUSIQUE["paragraphs"][1:]]}
+    files = {"train": "a.jsonl", "held_out": "b.jsonl"}
+    lines(tmp_path / "a.jsonl", MUSIQUE)
+    lines(tmp_path / "b.jsonl", second)
+    own = {"musique": {"files": files, "pages": "shared"}}
+    parameters = TasksParameters.read({"sources": own}, "tasks")
+    _, documents = load_tasks(parameters, "multihop_qa", (), TaskFiles(tmp_path))
+    assert sorted(documents["text"]) == ["A tree.", "Born in Oslo.", "By Ann Poe.", "Died in Rome."]
+    assert documents["document_id"].is_unique
+    one_file, _ = load_musique(lines(tmp_path / "c.jsonl", MUSIQUE, second))
+    assert len(load_musique(tmp_path / "c.jsonl")[1]) == 4
+    assert len(one_file) == 2
+
+
 def test_musique_questions_without_an_answer_are_left_out(tmp_path):
     tasks, _ = load("musique", tmp_path, MUSIQUE, MUSIQUE | {"id": "x", "answerable": False})
     assert tasks["task_id"].tolist() == ["musique:2hop__1_2"]
@@ -190,12 +239,30 @@ def test_humaneval_shows_the_prompt_and_hides_the_tests(tmp_path):
 def test_mbpp_shows_the_head_of_what_the_tests_call(tmp_path):
     task, payload, _ = one("mbpp", tmp_path)
     assert task["prompt"].endswith("```python\ndef add(a, b=1):\n```")
-    assert payload["tests"].count("assert") == 3
+    assert payload["tests"] == "assert add(1, 2) == 3\nassert add(4) == 5"
     sanitized = {"prompt": "Add.", "test_imports": ["import math"], "text": None}
     row = {k: v for k, v in (MBPP | sanitized).items() if v is not None and k != "test_setup_code"}
     tasks, _ = load("mbpp", tmp_path, row)
     assert tasks["prompt"][0].startswith("Add.\n")
     assert json.loads(tasks["payload"][0])["prelude"] == "import math"
+
+
+def test_mbpp_sanitized_is_a_list(tmp_path):
+    row = {key: MBPP[key] for key in ("task_id", "code", "test_list")}
+    row |= {"prompt": "Add.", "test_imports": [], "source_file": "a.ipynb"}
+    tasks, _ = load_mbpp(listed(tmp_path / "sanitized-mbpp.json", row, row | {"task_id": 12}))
+    assert tasks["task_id"].tolist() == ["mbpp:11", "mbpp:12"]
+    assert json.loads(tasks["payload"][0])["prelude"] == ""
+    with pytest.raises(TaskFileError, match=r"mbpp\.json: row 1: key 'test_list' is missing"):
+        load_mbpp(listed(tmp_path / "mbpp.json", row, {"task_id": 1, "code": "x = 1"}))
+
+
+def test_mbpp_has_to_pass_the_challenges_only_if_asked_to(tmp_path):
+    lines(tmp_path / "mbpp.jsonl", MBPP)
+    own = {"files": {"train": "mbpp.jsonl"}, "challenge_tests": True}
+    parameters = TasksParameters.read({"sources": {"mbpp": own}}, "tasks")
+    tasks, _ = load_tasks(parameters, "code", (), TaskFiles(tmp_path))
+    assert json.loads(tasks["payload"][0])["tests"].endswith("\nassert add(-1, 1) == 0")
 
 
 @pytest.mark.parametrize("name", ["humaneval", "mbpp"])
@@ -315,6 +382,21 @@ def test_questions_of_one_source_and_the_pages_of_another(tmp_path):
     tasks, documents = load_tasks(parameters, "multihop_qa", (), TaskFiles(tmp_path))
     assert tasks["task_id"].tolist() == ["fanoutqa:f1"]
     assert documents["title"].tolist() == ["Oslo"]
+
+
+def test_families_of_one_name_are_told_apart_in_a_mixture(tmp_path):
+    row = TWO_WIKI | {"type": "comparison"}
+    listed(tmp_path / "two.json", row, TWO_WIKI | {"_id": "2"})
+    listed(tmp_path / "hot.json", row | {"level": "hard"})
+    sources = {
+        "2wikimultihopqa": {"files": {"train": "two.json"}},
+        "hotpotqa": {"files": {"train": "hot.json"}},
+    }
+    parameters = TasksParameters.read({"sources": sources}, "tasks")
+    tasks, _ = load_tasks(parameters, "multihop_qa", (), TaskFiles(tmp_path))
+    assert sorted(tasks["family"]) == [
+        "2wikimultihopqa:comparison", "compositional", "hotpotqa:comparison",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("pages", ["own", "shared"])

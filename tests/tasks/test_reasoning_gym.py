@@ -6,6 +6,7 @@ import pytest
 
 from agent_r1 import schemas
 from agent_r1.extras import MissingExtraError
+from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks import reasoning_gym
 
@@ -50,6 +51,14 @@ def test_a_task_names_its_entry_and_the_data_set_judges(package):
     verifier = json.loads(task["payload"])["verifier"]
     assert reasoning_gym.verify(verifier, task["answers"][0]) == 1.0
     assert reasoning_gym.verify(verifier, "no") == 0.01
+
+
+def test_another_version_of_the_package_judges_nothing(package):
+    tasks, _ = reasoning_gym.make_tasks(SIZES, {"doubles": {"most": 10**6}}, seed=1)
+    verifier = json.loads(tasks["payload"][0])["verifier"]
+    moved = verifier | {"seed": verifier["seed"] + 1}  # as if another number came of this seed
+    with pytest.raises(EnvironmentFailure, match="this version of reasoning-gym makes other tasks"):
+        reasoning_gym.verify(moved, tasks["answers"][0][0])
 
 
 def test_no_split_has_a_task_of_another(package):

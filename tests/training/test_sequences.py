@@ -107,18 +107,21 @@ def test_a_window_that_hides_its_own_action_is_refused() -> None:
 
 @st.composite
 def trajectories(draw: st.DrawFn) -> list[dict]:
-    """A few trajectories whose windows move now and then, in a random row order."""
+    """A few trajectories whose windows move, and drop something, now and then; rows in a random
+    order."""
     table = []
     for name in draw(st.sets(st.sampled_from(["a/0", "a/1", "b/0"]), min_size=1)):
         length, start, prefix = 0, 0, draw(st.integers(1, 3))
+        drops: list[int] = []
         for index in range(draw(st.integers(1, 4))):
             context = draw(st.lists(st.integers(0, 9), min_size=prefix, max_size=5))
             action = draw(st.lists(st.integers(0, 9), max_size=3))
             if index and draw(st.booleans()):
                 start = draw(st.integers(start, length))
-            table.append(
-                step(name, index, context, action, context_prefix=prefix, context_start=start)
-            )
+            if index and draw(st.booleans()):
+                drops = [*drops, *sorted(draw(st.tuples(*[st.integers(prefix, length)] * 2)))]
+            window = {"context_prefix": prefix, "context_start": start, "context_drops": drops}
+            table.append(step(name, index, context, action, **window))
             length += len(context) + len(action)
     return draw(st.permutations(table))
 
@@ -139,7 +142,8 @@ def test_every_action_token_is_predicted_once_from_what_the_policy_saw(table: li
         stream = [t for o in earlier for t in (*o["context_token_ids"], *o["action_token_ids"])]
         length = len(row["action_token_ids"])
         before = stream[: len(stream) - length]
-        visible = visible_context(before, row["context_prefix"], row["context_start"])
+        window = (row["context_prefix"], row["context_start"], row["context_drops"])
+        visible = visible_context(before, *window)
         for position, token in enumerate(row["action_token_ids"]):
             context = [*visible, *row["action_token_ids"][:position]]
             seen[offset + position] = (context, token)

@@ -38,9 +38,15 @@ TABLE = rollouts(
     # a window that moved: the state is what is visible at the last step
     step("b/0", 0, ids(6), ids(3)),
     step("b/0", 1, ids(2), ids(3), final_token_ids=ids(2), **CUT, **MOVED),
+    # a part of the first action was dropped
+    step("b/1", 0, ids(6), ids(4)),
+    step("b/1", 1, ids(2), ids(3), final_token_ids=ids(2), context_drops=[6, 9], **CUT),
     # the prompt did not fit: no token, no state
     step("c/0", 0, [], [], action_type="none", truncated=True, end_reason="prompt_too_long"),
 )
+
+STOPPED = [None, 0.0, None, 0.0, 0.0, None, 0.0, None, 0.0, None]
+"""What a critic that says 0 says of the states in which they stopped."""
 
 
 def with_head(critic: Critic, seed: int = 0) -> Critic:
@@ -73,7 +79,7 @@ def plain_columns(critic: Critic, decoder: Any) -> tuple[list[float], list[float
     for row in TABLE.to_dict("records"):
         stream = streams.setdefault(row["trajectory_id"], [])
         stream += list(row["context_token_ids"])
-        window = (row["context_prefix"], row["context_start"])
+        window = (row["context_prefix"], row["context_start"], row["context_drops"])
         for token in row["action_token_ids"]:
             values.append(plain(critic, decoder, visible_context(stream, *window)))
             stream.append(int(token))
@@ -103,7 +109,7 @@ def test_v_is_read_where_each_token_is_predicted_and_where_the_last_state_ends(
     expected_values, expected_bootstrap = plain_columns(critic, decoder)
     assert values == pytest.approx(expected_values, abs=2e-5)
     assert [x is None for x in bootstrap] == [x is None for x in expected_bootstrap]
-    assert [x is None for x in bootstrap] == [True, False, True, False, False, True, False, True]
+    assert [x is None for x in bootstrap] == [x is None for x in STOPPED]
     pairs = zip(bootstrap, expected_bootstrap, strict=True)
     for found, expected in (pair for pair in pairs if pair[0] is not None):
         assert found == pytest.approx(expected, abs=2e-5)
@@ -125,13 +131,13 @@ def test_a_critic_that_has_learnt_nothing_says_exactly_zero(critic: str | None) 
     judge = Critic(random_model(seed=7).base_model, policy) if critic else None
     values, bootstrap = flat(value_columns(TABLE, judge, policy))
     assert values == [0.0] * sum(len(action) for action in TABLE["action_token_ids"])
-    assert bootstrap == [None, 0.0, None, 0.0, 0.0, None, 0.0, None]
+    assert bootstrap == STOPPED
 
 
 def test_rows_may_stand_in_any_order() -> None:
     policy = random_model()
     critic = shared(policy)
-    order = np.array([6, 1, 7, 0, 4, 3, 5, 2])
+    order = np.array([6, 1, 7, 0, 9, 4, 3, 5, 8, 2])
     shuffled = value_columns(TABLE.take(order).reset_index(drop=True), critic, policy)
     expected = value_columns(TABLE, critic, policy)
     for name, column in shuffled.items():

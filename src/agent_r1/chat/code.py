@@ -26,6 +26,7 @@ from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.tools import ToolSpec
+from agent_r1.tools.unicode import valid_unicode
 
 FENCE = "```"
 _OPENED = ("```python", "```py", FENCE)
@@ -123,7 +124,8 @@ def final_answer(code: str) -> str | None:
         [statement] = ast.parse(code).body
         match statement:
             case ast.Expr(ast.Call(ast.Name("final_answer"), [value], [])):
-                return str(ast.literal_eval(value)).strip()
+                answer = str(ast.literal_eval(value)).strip()
+                return answer if valid_unicode(answer) == answer else None
     except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
         return None  # it is code all the same: running it says what is wrong with it
     return None

@@ -23,7 +23,8 @@ from agent_r1.tools import ToolSpec
 
 CALL, END_CALL = "<tool_call>", "</tool_call>"
 ANSWER, END_ANSWER = "<answer>", "</answer>"
-_CODE = re.compile(r"```[^\S\n]*\w*[^\S\n]*\n(.*?)```", re.DOTALL)
+_CODE = re.compile(r"```[^\S\n]*+\w*+[^\S\n]*+\n(.*?)```", re.DOTALL)
+"""Possessive: trying every share of a long run of blanks takes minutes, and stops all others."""
 
 
 class HermesFormat(TextFormat):
@@ -31,7 +32,8 @@ class HermesFormat(TextFormat):
 
     name = "hermes"
     markup = (CALL, END_CALL, ANSWER, END_ANSWER)
-    # What Qwen2.5's own template writes, word for word: chat models were trained on it.
+    # What Qwen2.5's own template writes, word for word: chat models were trained on it. Only the
+    # last line is ours: they were not trained on the tags of an answer.
     instructions = """# Tools
 
 You may call one or more functions to assist with the user query.
@@ -45,7 +47,9 @@ For each function call, return a json object with function name and arguments wi
 <tool_call></tool_call> XML tags:
 <tool_call>
 {"name": <function-name>, "arguments": <args-json-object>}
-</tool_call>"""
+</tool_call>
+
+When you know the answer, call no function: <answer>42</answer>"""
 
     def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
         """See `parse_turn`."""
@@ -98,6 +102,18 @@ def read_answer(text: str) -> str | None:
     if begin < 0 or end < begin:
         raise Malformed("the answer is not closed" if end < 0 else "the answer is not opened")
     return text[begin + len(ANSWER) : end].strip()
+
+
+def answer_blocks(text: str) -> list[str]:
+    """What stands in each ``<answer>…</answer>``, without the blanks around it.
+
+    In one pass: a lazy pattern reads on to the end for every tag that is not closed.
+    """
+    blocks, begin = [], text.find(ANSWER)
+    while begin >= 0 and (end := text.find(END_ANSWER, begin)) >= 0:
+        blocks.append(text[begin + len(ANSWER) : end].strip())
+        begin = text.find(ANSWER, end)
+    return blocks
 
 
 def read_calls(text: str) -> tuple[list[ToolCall], str]:

@@ -14,6 +14,7 @@ import json
 import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from transformers import PreTrainedTokenizerFast
 
@@ -25,8 +26,15 @@ from agent_r1.chat.rendering import ChatTemplateError, Renderer, conversation, m
 from agent_r1.chat.template import REASONED
 from agent_r1.chat.tokenizer import load_tokenizer
 from agent_r1.chat.turns import TextFormat, TurnFormat
+from agent_r1.mdp import Action, ActionType, ToolCall
+from agent_r1.parameters import ParameterError
 
-_SAID = "Plain words."
+_THOUGHT, _SAID = "One thought.", "Plain words."
+_ACTS = {
+    "tool": Action(ActionType.TOOL_CALL, "", tool_calls=(ToolCall("lookup", {}),)),
+    "user": Action(ActionType.ANSWER, "", answer=_SAID),
+}
+"""What a message of this role follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,8 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
         parameters: the group ``chat``; its ``format`` is replaced by each.
 
     Raises:
-        ParameterError: there is no such folder, or no tokenizer with a chat template in it.
+        ParameterError: there is no such folder, no tokenizer with a chat template in it, or a
+            ``generation_config.json`` that cannot be read.
     """
     tokenizer = load_tokenizer(folder)
     try:
@@ -68,7 +77,7 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
     formats, refusals = _try_formats(tokenizer, parameters)
     findings = [_turns(formats, refusals)]
     findings += [_stop(next(iter(formats.values())), tokenizer, Path(folder))] if formats else []
-    findings += [_tools(renderer, formats), _reasoning(renderer), _tags(renderer)]
+    findings += [_tools(renderer, formats), _reasoning(renderer, formats), _tags(renderer)]
     if renderer.dated:
         findings.append(Finding("date", f"in the prompt; fixed at chat.date, {parameters.date}"))
     return Inspection(findings, refusals)
@@ -79,14 +88,30 @@ def _try_formats(
 ) -> tuple[dict[str, TurnFormat], dict[str, str | None]]:
     formats: dict[str, TurnFormat] = {}
     refusals: dict[str, str | None] = {}
-    for name, path in FORMATS.items():
-        changed = parameters.model_copy(update={"format": name})
+    for name in FORMATS:
         try:
-            formats[name] = pkgutil.resolve_name(path)(changed, tokenizer)
+            formats[name] = _make(tokenizer, parameters, format=name)
             refusals[name] = None
         except ValueError as error:
-            refusals[name] = str(error)
+            refusals[name] = f"{error}{_remedy(name, parameters, tokenizer)}"
     return formats, refusals
+
+
+def _make(
+    tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
+) -> TurnFormat:
+    changed = parameters.model_copy(update=changes)
+    return pkgutil.resolve_name(FORMATS[changed.format])(changed, tokenizer)
+
+
+def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> str:
+    """A clause for a refusal: that the format works if reasoning is dropped, or kept."""
+    other = "drop" if parameters.reasoning == "keep" else "keep"
+    try:
+        _make(tokenizer, parameters, format=name, reasoning=other)
+    except ValueError:
+        return ""
+    return f"; it works with chat.reasoning: {other}"
 
 
 def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Finding:
@@ -118,11 +143,21 @@ def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path)
 
 
 def _configured_ends(folder: Path) -> set[int]:
-    """``eos_token_id`` of ``generation_config.json``, one or several."""
+    """``eos_token_id`` of ``generation_config.json``, one or several.
+
+    Raises:
+        ParameterError: the file cannot be read.
+    """
     path = folder / "generation_config.json"
     if not path.is_file():
         return set()
-    ends = json.loads(path.read_text(encoding="utf-8")).get("eos_token_id")
+    try:
+        configuration = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ParameterError(f"'{path}' is not valid JSON ({error})") from None
+    if not isinstance(configuration, dict):
+        raise ParameterError(f"'{path}' is not a JSON object")
+    ends = configuration.get("eos_token_id")
     return set(ends) if isinstance(ends, list) else {ends}
 
 
@@ -139,21 +174,24 @@ def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
     return Finding("tools rendered", "no: set chat.render_tools: true", good=False)
 
 
-def _reasoning(renderer: Renderer) -> Finding:
-    after = {role: _kept(renderer, role) for role in ("tool", "user")}
+def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
+    after = {role: _kept(renderer, role, formats.get("native")) for role in _ACTS}
     told = "; ".join(f"behind a {role} message {became}" for role, became in after.items())
     return Finding("reasoning of earlier turns", told)
 
 
-def _kept(renderer: Renderer, role: str) -> str:
-    turns = [message("assistant", REASONED + _SAID), message(role, "next")]
+def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
+    turn, written = message("assistant", REASONED + _SAID), REASONED + _SAID
+    if isinstance(native, NativeFormat) and native.dialect.name == "harmony":  # has channels
+        turn = native.dialect.message(_ACTS[role], _THOUGHT)
+        written = "".join(native.dialect.write(_ACTS[role], _THOUGHT))
     try:
-        rendered = renderer.render([*conversation("", "question"), *turns])
+        rendered = renderer.render([*conversation("", "question"), turn, message(role, "next")])
     except ChatTemplateError:
         return "cannot be rendered"
-    if REASONED + _SAID in rendered:
+    if written in rendered:
         return "kept"
-    return "rewritten" if "One thought." in rendered else "taken out"
+    return "rewritten" if _THOUGHT in rendered else "taken out"
 
 
 def _tags(renderer: Renderer) -> Finding:

@@ -201,6 +201,7 @@ def _stopped_clock(date: datetime.date) -> str:
 
 def difference(whole: str, appended: str) -> str:
     """Where two texts part, for an error message."""
+    whole, appended = (_MARK.sub("{text}", each) for each in (whole, appended))
     pairs = enumerate(zip(whole, appended, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(whole), len(appended)))
-    return f"the whole has {whole[at : at + 30]!r} where appending has {appended[at : at + 30]!r}"
+    return f"the whole has {whole[at : at + 40]!r} where appending has {appended[at : at + 40]!r}"

@@ -7,7 +7,7 @@ from typing import Any
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, Observation
 from agent_r1.mdp import Action, ActionType
 from agent_r1.tools import tool
-from agent_r1.tools.program import PATIENCE_S, ProgramError, passes, run_program
+from agent_r1.tools.program import PATIENCE_S, ProgramError, behind, passes, run_program
 from agent_r1.tools.sandbox import SandboxParameters
 
 
@@ -39,7 +39,8 @@ class CodeEnv(BaseEnv):
     def _solves(self, code: str) -> bool:
         given = self.payload.get("prelude", "")
         names = {key: self.payload[key] for key in ("tests", "entry_point")}
-        return passes(f"{given}\n{code}", prelude=given, limits=self.options.sandbox, **names)
+        program = behind(given, code, names["entry_point"])
+        return passes(program, prelude=given, limits=self.options.sandbox, **names)
 
     @tool(attempts=1, timeout_s=PATIENCE_S)
     def run(self, code: str) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, Observation, StepResult
 from agent_r1.mdp import Action
 from agent_r1.tasks.textworld import start_game
-from agent_r1.tools import tool
+from agent_r1.tools import BadArguments, tool
 
 
 class TextWorldEnv(BaseEnv):
@@ -42,7 +42,7 @@ class TextWorldEnv(BaseEnv):
     def act(self, command: str) -> str:
         """Do something in the game: one of the commands that it says you can do."""
         if self.done or command not in self._state.admissible_commands:  # no save, undo, restart
-            return "That cannot be done."
+            raise BadArguments("that cannot be done")
         score, left = self._state.score, self._left
         self._state, _, self.done = self._game.step(command)
         self._left = 0 if self._state.won else len(self._state.policy_commands) or left

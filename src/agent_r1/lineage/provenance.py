@@ -17,12 +17,15 @@ from agent_r1.hashing import file_sha256
 LIBRARIES = (
     "bm25s",
     "deepspeed",
+    "gymnasium",
     "kedro",
     "numpy",
     "pandas",
     "pyarrow",
     "pydantic",
+    "reasoning-gym",
     "safetensors",
+    "textworld",
     "tokenizers",
     "torch",
     "transformers",
@@ -32,13 +35,15 @@ LIBRARIES = (
 
 @cache
 def code_version(project: Path) -> dict[str, Any]:
-    """Which code runs: package version, sha256 of its source, and the git commit if there is one.
+    """Which code runs: package version, sha256 of the sources, and the git commit if there is one.
 
+    The sources are the package and what stands beside it in the project's ``src``: environments,
+    tools and reward terms of the user's own, which decide results as much as the package does.
     Read once per process: the code does not change under a run.
     """
     version: dict[str, Any] = {
         "version": agent_r1.__version__,
-        "source_sha256": _source_sha256(Path(agent_r1.__file__).parent),
+        "source_sha256": _source_sha256(Path(agent_r1.__file__).parent, project / "src"),
         "commit": _git(project, "rev-parse", "HEAD"),
     }
     changes = _git(project, "status", "--porcelain")
@@ -46,10 +51,12 @@ def code_version(project: Path) -> dict[str, Any]:
     return version
 
 
-def _source_sha256(package: Path) -> str:
+def _source_sha256(package: Path, beside: Path) -> str:
     digest = hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
-        digest.update(f"{file.relative_to(package).as_posix()}\t{file_sha256(file)}\n".encode())
+    own = [(file, package) for file in sorted(package.rglob("*.py"))]
+    others = [(file, beside) for file in sorted(beside.rglob("*.py"))]
+    for file, folder in own + [pair for pair in others if package not in pair[0].parents]:
+        digest.update(f"{file.relative_to(folder).as_posix()}\t{file_sha256(file)}\n".encode())
     return digest.hexdigest()
 
 

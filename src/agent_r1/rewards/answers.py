@@ -4,32 +4,44 @@ P. Rajpurkar et al., "SQuAD" (2016), and its evaluation script: lower case, no p
 articles, single spaces. Each metric has its own name: an exact match is never a substring match.
 
 Chinese, Japanese and Korean write no blanks between words, so there each character is a token (F1,
-substring), blanks do not count, and their own punctuation and full-width letters are normalised,
-too. Texts without such characters are compared exactly as SQuAD's script does.
+substring), blanks do not count, and a number may stand right behind a word. Their punctuation and
+full-width letters and digits are normalised, also where nothing else in an answer is Chinese
+(``NBA。``). All other texts are compared exactly as SQuAD's script does.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import string
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from agent_r1.chat import code, react
 from agent_r1.chat.dialects.harmony import HarmonyDialect
+from agent_r1.chat.hermes import answer_blocks
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.segmentation import has_cjk, segments
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _READERS = (react.parse_turn, code.parse_turn, HarmonyDialect().read)
+_WIDE = re.compile("[\u3000-\u303f\uff01-\uff60]")
+"""Chinese and Japanese punctuation, and full-width letters, digits and signs."""
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NUMBER = re.compile(
-    r"(?<![\w.])([-+]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?)(?:\s*/\s*(\d+))?"
+    r"(?<![\w.])([-+]?)[$€£¥]?"
+    r"((?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?)"
+    r"(?:\s*/\s*(\d+))?"
 )
-"""A decimal number, and the divisor of a fraction. Digits in a word (``x2``) are no number."""
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
+"""Sign, decimal number, and the divisor of a fraction. Digits in a word (``x2``) are no number."""
+_SIGNS = str.maketrans("\u2212\uff0d\uff0e", "--.")
+"""The minus sign of typesetters, and full-width characters: unread,
+minus five is taken for five."""
+_VERDICTS = frozenset({"yes", "no", "noanswer"})
+"""Answers that have no part that could be half right."""
 
 
 def extract_answer(text: str) -> str:
@@ -40,8 +52,8 @@ def extract_answer(text: str) -> str:
     in formats that answer in plain words.
     """
     said = after_reasoning(text)
-    if blocks := _ANSWER.findall(said):
-        return blocks[-1].strip()
+    if blocks := answer_blocks(said):
+        return blocks[-1]
     for read in _READERS:
         if (answer := read(text).answer) is not None:
             return answer
@@ -50,9 +62,11 @@ def extract_answer(text: str) -> str:
 
 def normalize(text: str) -> str:
     """Lower case without punctuation and articles; tokens with single spaces between them."""
-    if has_cjk(text):
+    by_character = has_cjk(text)
+    if by_character or _WIDE.search(text):
         text = unicodedata.normalize("NFKC", text)
         text = "".join(c for c in text if not unicodedata.category(c).startswith("P"))
+    if by_character:
         return " ".join(segments(text.lower()))  # no articles: "A股" is a word
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
@@ -64,13 +78,18 @@ def exact_match(prediction: str, answers: Sequence[str]) -> float:
 
 
 def f1(prediction: str, answers: Sequence[str]) -> float:
-    """Best harmonic mean of token precision and recall over the answers, in [0, 1]."""
+    """Best harmonic mean of token precision and recall over the answers, in [0, 1].
+
+    A yes or no is right or wrong, as in HotpotQA's evaluation script: ``yes and no`` is no half of
+    ``yes``.
+    """
     return max((_f1(normalize(prediction), normalize(answer)) for answer in answers), default=0.0)
 
 
 def _f1(prediction: str, answer: str) -> float:
     ours, theirs = prediction.split(), answer.split()
-    if not ours or not theirs:
+    decided = not _VERDICTS.isdisjoint((prediction, answer))
+    if decided or not ours or not theirs:
         return float(ours == theirs)
     common = sum((Counter(ours) & Counter(theirs)).values())
     # 2PR / (P + R) with P = common / ours and R = common / theirs
@@ -103,13 +122,47 @@ def numeric(prediction: str, answers: Sequence[str], tolerance: float = 1e-6) ->
 
 def _number(text: str) -> float | None:
     """The one number in a text; None where there is none, or several that differ."""
+    text = text.translate(_SIGNS)
+    if has_cjk(text) or _WIDE.search(text):
+        text = " ".join(segments(unicodedata.normalize("NFKC", text)))
     found = set()
-    for whole, divisor in _NUMBER.findall(text):
-        number, below = float(whole.replace(",", "")), float(divisor or 1)
+    for sign, whole, divisor in _NUMBER.findall(text):
+        number, below = float(sign + whole.replace(",", "")), float(divisor or 1)
         if not below or not math.isfinite(number):
             return None
         found.add(number / below)
     return found.pop() if len(found) == 1 else None
+
+
+def coverage(prediction: str, reference: Any) -> float:
+    """The share of a reference's parts that stand in the prediction, in [0, 1].
+
+    FanOutQA's loose accuracy; where it is 1, its strict accuracy is (Zhu et al. 2024, sec. 4, and
+    ``answer_in_text`` of the package). Parts are found as by `substring`: unlike the package, this
+    does not lemmatise, and finds what begins with a currency sign. Nothing is said of what else the
+    prediction holds, so whoever trains on it prices the length.
+
+    Args:
+        reference: a text, number or truth value; a list of them, or a mapping, whose keys are
+            parts, too.
+    """
+    parts = _parts(reference)
+    return max(0.0, 1 - _missing(prediction, reference) / len(parts)) if parts else 0.0
+
+
+def _parts(reference: Any) -> list[Any]:
+    if isinstance(reference, Mapping):
+        return [*itertools.chain.from_iterable(reference.items())]
+    return reference if isinstance(reference, list) else [reference]
+
+
+def _missing(prediction: str, reference: Any) -> int:
+    """Texts of the reference that the prediction lacks; each of a list within a list counts."""
+    if isinstance(reference, Mapping | list):
+        return sum(_missing(prediction, part) for part in _parts(reference))
+    if isinstance(reference, bool):
+        reference = "yes" if reference else "no"
+    return int(not substring(prediction, [str(reference)]))
 
 
 METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {

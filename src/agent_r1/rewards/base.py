@@ -38,6 +38,8 @@ class Steps:
     trajectories: Trajectories
     action_type: Sequence[str]
     action_text: Sequence[str]
+    tool_calls: Sequence[str]
+    """JSON, see the rollouts schema."""
     tool_results: Sequence[str]
     """JSON, see the rollouts schema."""
     env_reward: np.ndarray
@@ -50,6 +52,8 @@ class Steps:
     """int64[rows]: tokens that the policy saw before it acted."""
     prompts: Sequence[str]
     """What the row's task asks."""
+    payloads: Sequence[str]
+    """JSON: the row's task's own data."""
 
     def answering_rows(self) -> np.ndarray:
         """int64: the row of the last answer of each trajectory that has one, once per trajectory.

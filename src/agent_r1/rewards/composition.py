@@ -23,6 +23,7 @@ from agent_r1 import schemas
 from agent_r1.mdp import EndReason
 from agent_r1.parameters import ParameterError, Parameters
 from agent_r1.rewards.base import Steps, TermParameters
+from agent_r1.rewards.outcome import OutcomeParameters
 from agent_r1.rewards.registry import TERMS, term
 from agent_r1.schemas import SchemaError, ragged
 from agent_r1.trajectories import Trajectories, find_trajectories
@@ -51,6 +52,12 @@ class RewardParameters(Parameters):
     environments: dict[str, EnvironmentRewards] = Field(default_factory=dict)
     """Other terms for the trajectories of these environments, by the name that stands in the column
     ``environment`` of the tasks."""
+
+    def outcome_metric(self, environment: str) -> str | None:
+        """How answers are judged in an environment; None where nothing is paid for them."""
+        own = self.environments.get(environment)
+        outcome = (own.terms if own else self.terms).get("outcome")
+        return outcome.metric if isinstance(outcome, OutcomeParameters) else None
 
     @field_validator("terms", mode="before")
     @classmethod
@@ -161,6 +168,7 @@ def _capped(
 def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectories) -> Steps:
     answers = dict(zip(tasks["task_id"].tolist(), tasks["answers"].tolist(), strict=True))
     prompts = dict(zip(tasks["task_id"].tolist(), tasks["prompt"].tolist(), strict=True))
+    payloads = dict(zip(tasks["task_id"].tolist(), tasks["payload"].tolist(), strict=True))
     wanted = rollouts["task_id"].tolist()
     for row, task in enumerate(wanted):
         if task not in answers:
@@ -175,12 +183,14 @@ def _steps(rollouts: pd.DataFrame, tasks: pd.DataFrame, trajectories: Trajectori
         trajectories=trajectories,
         action_type=rollouts["action_type"].tolist(),
         action_text=rollouts["action_text"].tolist(),
+        tool_calls=rollouts["tool_calls"].tolist(),
         tool_results=rollouts["tool_results"].tolist(),
         env_reward=env_reward,
         answers=[answers[task] for task in wanted],
         action_tokens=ragged(rollouts["action_token_ids"]).lengths,
         prompt_tokens=rollouts["prompt_tokens"].to_numpy(dtype=np.int64),
         prompts=[prompts[task] for task in wanted],
+        payloads=[payloads[task] for task in wanted],
     )
 
 

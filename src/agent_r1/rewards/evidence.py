@@ -2,12 +2,19 @@
 
 An answer may be right by luck, or by memory. This term pays for one that can be checked: the cited
 span, as it is normalised for exact match, stands in the result of a tool call that succeeded, in an
-earlier step of the same trajectory. What the agent wrote itself is no evidence.
+earlier step of the same trajectory. What the agent wrote itself is no evidence, and neither is a
+tool that says it after the agent: a result whose call asked for the span does not count, unless the
+question names it. Else a guess would be its own evidence, by a look-up or a program that prints it.
+
+What it does not see: that a passage speaks of something else. Any common word can be cited, so pay
+for citations only beside the outcome.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from itertools import zip_longest
 from typing import Literal
 
 import numpy as np
@@ -16,6 +23,7 @@ from agent_r1.rewards.answers import extract_answer, normalize
 from agent_r1.rewards.base import Steps, TermParameters
 from agent_r1.rewards.tool_results import results_by_row
 
+_MARKS = re.compile(r"[^\w\s]")
 _CITED = re.compile(r"<evidence>(.*?)</evidence>", re.DOTALL)
 
 
@@ -33,22 +41,41 @@ def evidence(steps: Steps, parameters: EvidenceParameters) -> np.ndarray:
     Raises:
         SchemaError: a row's ``tool_results`` is not a JSON list of results.
     """
-    found: dict[int, list[str]] = {}
+    found: dict[int, list[tuple[str, str]]] = {}
     for row, results in results_by_row(steps, "status", "content"):
-        texts = [f" {normalize(r['content'])} " for r in results if r["status"] == "ok"]
-        found[row] = texts
+        found[row] = [
+            (_words(result["content"]), asked)
+            for result, asked in zip_longest(results, _asked(steps.tool_calls[row]), fillvalue="")
+            if result and result["status"] == "ok"
+        ]
     values = np.zeros(len(steps.action_type))
     trajectories = steps.trajectories
     for row in steps.answering_rows():
         owner = trajectories.of_row[row]
         own = trajectories.order[trajectories.offsets[owner] : trajectories.offsets[owner + 1]]
         earlier = own[: list(own).index(row)]
-        passages = [text for place in earlier for text in found.get(int(place), ())]
-        spans = [normalize(span) for span in _spans(steps.action_text[row], parameters.span)]
+        passages = [pair for place in earlier for pair in found.get(int(place), ())]
+        question = _words(steps.prompts[row])
+        spans = [_words(span) for span in _spans(steps.action_text[row], parameters.span)]
         values[row] = bool(spans) and all(
-            span and any(f" {span} " in passage for passage in passages) for span in spans
+            span.strip()
+            and any(
+                span in passage and (span not in asked or span in question)
+                for passage, asked in passages
+            )
+            for span in spans
         )
     return values
+
+
+def _words(text: str) -> str:
+    """Normalised, with blanks at both ends, so that whole words are found."""
+    return f" {normalize(text)} "
+
+
+def _asked(calls: str) -> list[str]:
+    """What each call of a step says in its arguments, word by word."""
+    return [_words(_MARKS.sub(" ", str(call["arguments"]))) for call in json.loads(calls)]
 
 
 def _spans(text: str, kind: str) -> list[str]:

@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import os
 import re
 import threading
@@ -178,6 +179,8 @@ class _Judge:
         if found is None:
             return None
         score = float(found[0])
+        if not math.isfinite(score):  # hundreds of digits
+            return None
         path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, {"request": dict(request), "reply": reply, "score": score})
         return score
@@ -188,18 +191,29 @@ class _Judge:
             if attempt:
                 time.sleep(self._parameters.backoff_s * 2 ** (attempt - 1))
             try:
-                response = self._client.post(
-                    f"{self._parameters.url.rstrip('/')}/chat/completions", json=request
-                )
-                if response.status_code < 300:
-                    return str(response.json()["choices"][0]["message"]["content"])
+                status, body = self._post(request)
+                if status < 300:
+                    return str(json.loads(body)["choices"][0]["message"]["content"])
             except (httpx.TransportError, ValueError, LookupError, TypeError) as error:
                 failure = f"{type(error).__name__}: {error}"
                 continue
-            failure = f"status {response.status_code}"
-            if response.status_code not in (408, 409, 429) and response.status_code < 500:
+            failure = f"status {status}"
+            if status not in (408, 409, 429) and status < 500:
+                told = body.decode("utf-8", "replace")[:200]
                 raise ParameterError(
                     f"reward term judge: {self._parameters.url} refuses the request for model "
-                    f"'{self._parameters.model}' with {failure}: {response.text[:200]}"
+                    f"'{self._parameters.model}' with {failure}: {told}"
                 )
         raise _Unavailable(failure)
+
+    def _post(self, request: Mapping[str, Any]) -> tuple[int, bytes]:
+        """Status and body. httpx limits each read; a server that drips needs one for all."""
+        url = f"{self._parameters.url.rstrip('/')}/chat/completions"
+        end = time.monotonic() + self._parameters.timeout_s
+        body = bytearray()
+        with self._client.stream("POST", url, json=request) as response:
+            for part in response.iter_bytes():
+                body += part
+                if time.monotonic() > end:
+                    raise httpx.ReadTimeout(f"no reply in {self._parameters.timeout_s:g} s")
+        return response.status_code, bytes(body)

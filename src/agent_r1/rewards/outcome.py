@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import functools
+import json
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 from pydantic import Field
 
-from agent_r1.rewards.answers import METRICS, extract_answer, numeric
+from agent_r1.rewards.answers import METRICS, coverage, extract_answer, numeric
 from agent_r1.rewards.base import Steps, TermParameters
 
 
 class OutcomeParameters(TermParameters):
     """``reward.terms.outcome`` in ``conf/``."""
 
-    metric: Literal["exact_match", "f1", "substring", "numeric", "environment"] = "exact_match"
-    """How the answer is compared, see `agent_r1.rewards.answers`; ``environment`` takes the reward
-    that the environment gave to the last step instead: hidden tests, a verifier, a game won."""
+    metric: Literal["exact_match", "f1", "substring", "numeric", "coverage", "environment"] = (
+        "exact_match"
+    )
+    """How the answer is compared, see `agent_r1.rewards.answers`. ``coverage`` compares it with the
+    structured ``answer`` in the task's payload (FanOutQA), if it has one. ``environment`` takes the
+    reward that the environment gave to the last step instead: hidden tests, a verifier, a game
+    won."""
     tolerance: float = Field(1e-6, ge=0)
     """Of ``numeric``: the largest difference, relative to the accepted number."""
 
@@ -30,9 +36,18 @@ def outcome(steps: Steps, parameters: OutcomeParameters) -> np.ndarray:
         last = steps.trajectories.last_rows
         values[last] = steps.env_reward[last]
         return values
-    metric = METRICS[parameters.metric]
-    if parameters.metric == "numeric":
-        metric = functools.partial(numeric, tolerance=parameters.tolerance)
     for row in steps.answering_rows():
-        values[row] = metric(extract_answer(steps.action_text[row]), steps.answers[row])
+        said = extract_answer(steps.action_text[row])
+        if parameters.metric == "coverage":
+            payload = json.loads(steps.payloads[row])
+            references = [payload["answer"]] if "answer" in payload else steps.answers[row]
+            values[row] = max((coverage(said, each) for each in references), default=0.0)
+        else:
+            values[row] = _metric(parameters)(said, steps.answers[row])
     return values
+
+
+def _metric(parameters: OutcomeParameters) -> Callable[[str, Sequence[str]], float]:
+    if parameters.metric == "numeric":
+        return functools.partial(numeric, tolerance=parameters.tolerance)
+    return METRICS[parameters.metric]

@@ -2,7 +2,8 @@
 
 E. Yeo et al., "Demystifying Long Chain-of-Thought Reasoning in LLMs" (2025), sec. 4.4, punish
 repeated n-grams, because a policy that is paid for length or tries soon repeats itself. Here what
-was said in earlier steps counts too: the same search once more is a repetition.
+was said in earlier steps counts too: the same search once more is a repetition. In Chinese,
+Japanese and Korean, which write no blanks, each character is a word.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from agent_r1.rewards.base import Steps, TermParameters
+from agent_r1.segmentation import segments
 
 
 class RepetitionParameters(TermParameters):
@@ -28,7 +30,7 @@ def repetition(steps: Steps, parameters: RepetitionParameters) -> np.ndarray:
     for begin, end in zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True):
         said: set[tuple[str, ...]] = set()
         for row in trajectories.order[begin:end]:
-            words = steps.action_text[row].split()
+            words = segments(steps.action_text[row])
             grams = [
                 tuple(words[place : place + parameters.words])
                 for place in range(len(words) - parameters.words + 1)

@@ -17,9 +17,14 @@ from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.played import BrokenEnvironmentError, check_played
 from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
-from agent_r1.rollout.requests import drawing_order, group_requests, select_tasks
-from agent_r1.rollout.run import check_context, environment_factory, prepare_run, run_trajectories
-from agent_r1.rollout.trajectory import Trajectory, TrajectoryRequest
+from agent_r1.rollout.requests import (
+    TrajectoryRequest,
+    drawing_order,
+    group_requests,
+    select_tasks,
+)
+from agent_r1.rollout.run import environment_factory, prepare_run, run_trajectories
+from agent_r1.rollout.trajectory import Trajectory
 
 __all__ = [
     "BrokenEnvironmentError",
@@ -28,7 +33,6 @@ __all__ = [
     "StaleWeightsError",
     "Trajectory",
     "TrajectoryRequest",
-    "check_context",
     "check_played",
     "collect",
     "collect_async",

@@ -15,12 +15,10 @@ ends the collection: everything is cancelled, and the first error is raised as i
 
 from __future__ import annotations
 
-import asyncio
-import threading
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import pandas as pd
 
@@ -29,13 +27,13 @@ from agent_r1.engines.base import Engine, Sampling
 from agent_r1.environments import BaseEnv, finish, start, transition
 from agent_r1.mdp import Action, EnvironmentFailure
 from agent_r1.rollout.cohorts import by_group, same_prompts
+from agent_r1.rollout.event_loop import all_of, run_until_done
 from agent_r1.rollout.outages import Outages
 from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.requests import TrajectoryRequest
 from agent_r1.rollout.table import build_tables
-from agent_r1.rollout.trajectory import Phase, Trajectory, TrajectoryRequest
+from agent_r1.rollout.trajectory import Phase, Trajectory
 from agent_r1.rollout.turnstile import Room, Turnstile
-
-T = TypeVar("T")
 
 MakeEnvironment = Callable[[Mapping[str, Any]], BaseEnv]
 """A row of the tasks table → a new episode of it."""
@@ -62,33 +60,9 @@ def collect(
     on_progress: OnProgress | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """`collect_async` from code that is not async, also inside of a notebook's running loop."""
-
-    def run() -> None:
-        try:
-            work = collect_async(engine, chat, make_environment, requests, parameters, on_progress)
-            outcome.append(asyncio.run(work))
-        except BaseException as error:  # handed to the caller, who raises it
-            failure.append(error)
-
-    outcome: list[tuple[pd.DataFrame, pd.DataFrame]] = []
-    failure: list[BaseException] = []
-    if _loop_is_running():
-        thread = threading.Thread(target=run, name="rollout")
-        thread.start()
-        thread.join()
-    else:
-        run()
-    if failure:
-        raise failure[0]
-    return outcome[0]
-
-
-def _loop_is_running() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return run_until_done(
+        collect_async(engine, chat, make_environment, requests, parameters, on_progress)
+    )
 
 
 async def collect_async(
@@ -157,7 +131,9 @@ class _Collection:
                 await self._play_cohort(trajectories[first : first + size])
         else:
             room = Room(size)
-            await _all(self._play_when_free(group, room) for group in by_group(trajectories, size))
+            await all_of(
+                self._play_when_free(group, room) for group in by_group(trajectories, size)
+            )
         self._outages.settle()
         for trajectory in trajectories:
             self._end_if_affected(trajectory)
@@ -168,13 +144,13 @@ class _Collection:
         await self._play_cohort(group, room)
 
     async def _play_cohort(self, cohort: Sequence[Trajectory], room: Room | None = None) -> None:
-        environments = await _all(self._start(trajectory) for trajectory in cohort)
+        environments = await all_of(self._start(trajectory) for trajectory in cohort)
         live = [
             (trajectory, environment)
             for trajectory, environment in zip(cohort, environments, strict=True)
             if environment is not None and trajectory.phase is Phase.ACTION
         ]
-        await _all(
+        await all_of(
             self._share_prompt(members)
             for members in same_prompts([trajectory for trajectory, _ in live])
         )
@@ -182,7 +158,7 @@ class _Collection:
             room.leave(len(cohort) - len(live))
         turnstile = Turnstile(len(live)) if self._parameters.deterministic else None
         self._report(ended=len(cohort) - len(live))
-        await _all(self._play(*pair, turnstile, room) for pair in live)
+        await all_of(self._play(*pair, turnstile, room) for pair in live)
 
     async def _start(self, trajectory: Trajectory) -> BaseEnv | None:
         try:
@@ -293,14 +269,3 @@ class _Collection:
         self._tokens += tokens
         if self._on_progress is not None:
             self._on_progress(self._done, self._total, self._tokens)
-
-
-async def _all(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results in order. The first error cancels the rest and is raised as it is."""
-    tasks = [asyncio.ensure_future(one) for one in work]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -31,8 +31,9 @@ from agent_r1.environments import EnvironmentParameters
 from agent_r1.mdp import ActionType, EndReason
 from agent_r1.rollout.collector import MakeEnvironment, OnProgress, collect
 from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.requests import TrajectoryRequest
 from agent_r1.rollout.run import environment_factory
-from agent_r1.rollout.trajectory import Trajectory, TrajectoryRequest
+from agent_r1.rollout.trajectory import Trajectory
 
 _Row = dict[str, Any]
 

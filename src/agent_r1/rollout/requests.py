@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,24 @@ import pandas as pd
 
 from agent_r1 import schemas
 from agent_r1.parameters import ParameterError
-from agent_r1.rollout.trajectory import TrajectoryRequest
 from agent_r1.seeding import derive_seed
+
+
+@dataclass(frozen=True, slots=True)
+class TrajectoryRequest:
+    """One attempt at a task."""
+
+    trajectory_id: str
+    """``{iteration}/{task_id}/{sample_index}``; also the name of the engine's session."""
+    task: Mapping[str, Any]
+    """A row of the tasks table."""
+    group_id: str
+    """Attempts that are compared with each other; equal prompts of a group are computed once."""
+    sample_index: int
+    temperature: float
+    """0 is greedy."""
+    seed: int
+    """Each step's sampling seed is derived from it."""
 
 
 def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> pd.DataFrame:

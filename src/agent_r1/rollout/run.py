@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from transformers import AutoConfig
 
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.base import Engine
@@ -27,7 +27,7 @@ from agent_r1.rollout.collector import (
     collect,
 )
 from agent_r1.rollout.parameters import RolloutParameters
-from agent_r1.rollout.trajectory import TrajectoryRequest
+from agent_r1.rollout.requests import TrajectoryRequest
 from agent_r1.tools.mcp import connect
 
 Run = Callable[[Sequence[TrajectoryRequest], OnProgress | None], tuple[pd.DataFrame, pd.DataFrame]]
@@ -99,7 +99,7 @@ def prepare_run(
     """
     make = environment_factory(environment, documents)
     format_ = make_format(chat, load_tokenizer(policy))
-    check_context(Path(policy), rollout)
+    _check_context(Path(policy), rollout)
     version = folder_sha256(policy)
     engine.load(Path(policy), version)
     if engine.weight_version != version:
@@ -115,17 +115,15 @@ def prepare_run(
     return run
 
 
-def check_context(policy: Path, rollout: RolloutParameters) -> None:
+def _check_context(policy: Path, rollout: RolloutParameters) -> None:
     """Now, and not when the first long trajectory gets there. A folder without a config has no
-    model, and is for an engine that needs none.
-
-    Raises:
-        ParameterError: the context is longer than what the policy was built for.
-    """
-    file = policy / "config.json"
-    config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    positions = config.get("max_position_embeddings", rollout.max_context_tokens)
-    if rollout.max_context_tokens > positions:
+    model, and is for an engine that needs none."""
+    if not (policy / "config.json").is_file():
+        return
+    # Not from the JSON: GPT-2 has another name for it, and multimodal models have it deeper down.
+    config = AutoConfig.from_pretrained(policy, local_files_only=True).get_text_config()
+    positions = getattr(config, "max_position_embeddings", None)
+    if positions is not None and rollout.max_context_tokens > positions:
         raise ParameterError(
             f"rollout.max_context_tokens is {rollout.max_context_tokens}, but the policy was built "
             f"for {positions} positions (max_position_embeddings in its config.json)"

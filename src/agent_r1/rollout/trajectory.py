@@ -16,7 +16,6 @@
 4. The stream only ever grows by appended ids, so each prompt starts with the one before it plus
    the action that was sampled, token for token, but for what the window dropped between
    (`agent_r1.rollout.window`).
-
 5. `fail_since` ends a trajectory, ended or not, at a step at which the infrastructure turns out to
    have failed it (`infrastructure`, not scored).
 
@@ -27,7 +26,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
@@ -35,6 +33,7 @@ from typing import Any
 from agent_r1.engines.base import Generation, Sampling
 from agent_r1.mdp import Action, ActionType, EndReason, Transition
 from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.requests import TrajectoryRequest
 from agent_r1.rollout.window import Window
 from agent_r1.seeding import derive_seed
 
@@ -46,23 +45,6 @@ class Phase(StrEnum):
     ACTION = "action"
     ENVIRONMENT = "environment"
     ENDED = "ended"
-
-
-@dataclass(frozen=True, slots=True)
-class TrajectoryRequest:
-    """One attempt at a task."""
-
-    trajectory_id: str
-    """``{iteration}/{task_id}/{sample_index}``; also the name of the engine's session."""
-    task: Mapping[str, Any]
-    """A row of the tasks table."""
-    group_id: str
-    """Attempts that are compared with each other; equal prompts of a group are computed once."""
-    sample_index: int
-    temperature: float
-    """0 is greedy."""
-    seed: int
-    """Each step's sampling seed is derived from it."""
 
 
 class Trajectory:

@@ -39,8 +39,9 @@ def load_fanoutqa(
 ) -> Tables:
     """The table ``tasks`` of one file, and no documents.
 
-    The one accepted answer says everything (``Ada: 1; Ben: 2``), so it is for the metric ``f1``; an
-    exact match would have to guess the wording. The payload keeps the answer as it is.
+    The one accepted answer says everything (``Ada: 1; Ben: 2``), so an exact match would have to
+    guess the wording. The payload keeps the answer as it is, for the metric ``coverage``, which is
+    FanOutQA's own.
 
     Raises:
         TaskFileError: the file is missing, no JSON, or a row is malformed.

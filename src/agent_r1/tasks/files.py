@@ -34,7 +34,7 @@ class TaskFiles:
         """``root``: the folder that names start from; the catalog says ``data/01_raw``."""
         self._root = Path(root)
         self.used: list[Path] = []
-        """What was asked for, in order."""
+        """What was asked for or noted, in order."""
 
     def find(self, name: str) -> Path:
         """The path of a file: relative to the root, absolute, or ``package:path`` for a file that
@@ -48,9 +48,13 @@ class TaskFiles:
             path = extra_file(package, inside, EXTRAS[package])
         else:
             path = self._root / name
+        self.note(path)
+        return path
+
+    def note(self, path: Path) -> None:
+        """A file that tasks depend on, and that the loader made or found without a name."""
         if path not in self.used:
             self.used.append(path)
-        return path
 
 
 class Row:
@@ -169,6 +173,16 @@ def read_lines(path: Path, download: str) -> list[Row]:
             raise TaskFileError(f"{path}: line {number}: not JSON ({error})") from None
         rows.append(Row(value, f"{path}: line {number}"))
     return rows
+
+
+def read_rows(path: Path, download: str) -> list[Row]:
+    """The rows of a file that is either of these: one JSON list, or a JSON object per line.
+
+    Raises:
+        TaskFileError: as `read_list` and `read_lines`.
+    """
+    is_list = _text(path, download).lstrip().startswith("[")
+    return read_list(path, download) if is_list else read_lines(path, download)
 
 
 def refuse_twins(ids: Iterable[tuple[str, Row]], key: str) -> None:

@@ -42,8 +42,7 @@ def load_hotpotqa(
 
     Returns:
         One task per question (``family`` is its type, the payload keeps ``supporting_facts``,
-        ``level`` and the given ``context``), and one document per title (where the same title has
-        several texts, the first one).
+        ``level`` and the given ``context``), and one document per paragraph.
 
     Raises:
         TaskFileError: the file is missing, no JSON, or a row is malformed.
@@ -82,4 +81,4 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
     }
 
 
-SOURCE = paragraph_source(load_hotpotqa)
+SOURCE = paragraph_source(lambda path, inputs: load_hotpotqa(path, "train", inputs.environment))

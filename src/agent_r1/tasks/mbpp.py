@@ -1,10 +1,13 @@
-"""MBPP's official JSON lines (Austin et al. 2021, https://github.com/google-research/google-research
-/tree/master/mbpp).
+"""MBPP's official JSON (Austin et al. 2021, https://github.com/google-research/google-research/tree
+/master/mbpp).
 
-A line is ``{"task_id": 11, "text", "code", "test_list": [assertion, …], "test_setup_code",
-"challenge_test_list": [assertion, …]}``; the sanitized file has ``prompt`` for ``text`` and
-``test_imports`` for ``test_setup_code``. In the paper the agent is shown the tests. Here it is
-shown the head of the function that they call, whose name it could not know else, and not the tests.
+A line of ``mbpp.jsonl`` is ``{"task_id": 11, "text", "code", "test_list": [assertion, …],
+"test_setup_code", "challenge_test_list": [assertion, …]}``. ``sanitized-mbpp.json`` is one list,
+with ``prompt`` for ``text`` and ``test_imports`` for ``test_setup_code``. The paper evaluates on
+the ids 11 to 510; whoever compares with it cuts the file there, and does not train on them.
+
+A solution passes if ``test_list`` does, as in the paper. There the agent is shown these tests. Here
+it is shown the head of the function that they call, whose name it could not know else.
 Set-up code is the task's own, and knows no class of a solution: the few tasks whose set-up makes an
 object of one (``root = Node(1)``) cannot be judged, and are not scored.
 """
@@ -17,12 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from agent_r1 import schemas
-from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.files import Row, read_rows, refuse_twins
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
     JUDGED_BY_ENVIRONMENT,
     FileSourceParameters,
     Source,
+    SourceInputs,
     Tables,
     from_files,
 )
@@ -30,29 +34,51 @@ from agent_r1.tasks.source import (
 _DOWNLOAD = "the official files are in https://github.com/google-research/google-research (mbpp)"
 
 
-def load_mbpp(path: str | Path, split: str = "train", environment: str = "code") -> Tables:
+class MbppParameters(FileSourceParameters):
+    """``tasks.sources.mbpp`` in ``conf/``."""
+
+    challenge_tests: bool = False
+    """Whether ``challenge_test_list`` must pass, too: harder to pass by luck, and no longer what
+    others report."""
+
+
+def load_mbpp(
+    path: str | Path,
+    split: str = "train",
+    environment: str = "code",
+    *,
+    challenge_tests: bool = False,
+) -> Tables:
     """The table ``tasks`` of one file, and no documents.
+
+    Args:
+        path: the JSON lines, or the JSON list.
+        split: the split of all of its tasks.
+        environment: plays them.
+        challenge_tests: see `MbppParameters`.
 
     Raises:
         TaskFileError: the file is missing, a line is malformed, or its tests call nothing that its
             code defines.
     """
-    rows = read_lines(Path(path), _DOWNLOAD)
-    tasks = [_task(row, split, environment) for row in rows]
+    rows = read_rows(Path(path), _DOWNLOAD)
+    tasks = [_task(row, split, environment, challenge_tests) for row in rows]
     refuse_twins(((str(row.value["task_id"]), row) for row in rows), "task_id")
     return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
 
 
-def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
+def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict[str, Any]:
     row.require(("task_id", "code", "test_list"))
     text = row.text("text" if "text" in row.value else "prompt").strip()
     tests, code = row.texts("test_list"), row.text("code")
-    challenges = row.texts("challenge_test_list") if "challenge_test_list" in row.value else []
+    hidden = list(tests)
+    if challenge_tests and "challenge_test_list" in row.value:  # the sanitized file has none
+        hidden += row.texts("challenge_test_list")
     setup = row.value.get("test_setup_code") or "\n".join(row.value.get("test_imports") or [])
     head = _head(row, code, tests)
     payload = {
         "prelude": setup,
-        "tests": "\n".join([*tests, *challenges]),
+        "tests": "\n".join(hidden),
         "entry_point": None,  # the assertions name it
         "script": [answer(f"```python\n{code.strip()}\n```")],
     }
@@ -86,9 +112,9 @@ def _head(row: Row, code: str, tests: list[str]) -> str:
     raise row.wrong("test_list", f"the tests call {sorted(called)}, and the code defines none")
 
 
-SOURCE = Source(
-    "code",
-    from_files(lambda path, inputs: load_mbpp(path, environment=inputs.environment)),
-    FileSourceParameters,
-    JUDGED_BY_ENVIRONMENT,
-)
+def _load(path: Path, inputs: SourceInputs) -> Tables:
+    own = inputs.own
+    return load_mbpp(path, environment=inputs.environment, challenge_tests=own.challenge_tests)
+
+
+SOURCE = Source("code", from_files(_load), MbppParameters, JUDGED_BY_ENVIRONMENT)

@@ -80,4 +80,4 @@ def _supporting(row: Row, paragraphs: list[Row]) -> list[str]:
     return titles
 
 
-SOURCE = paragraph_source(load_musique)
+SOURCE = paragraph_source(lambda path, inputs: load_musique(path, environment=inputs.environment))

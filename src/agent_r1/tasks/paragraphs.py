@@ -23,6 +23,7 @@ from agent_r1.tasks.source import (
     Source,
     SourceInputs,
     Tables,
+    each_page_once,
     from_files,
 )
 
@@ -40,27 +41,34 @@ def supporting_script(titles: Iterable[str], accepted: str) -> list[dict[str, An
 
 
 def documents_of(tasks: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
-    """One document per title of the tasks' ``context``; of several texts the first one."""
-    texts: dict[str, str] = {}
+    """One document per paragraph of the tasks' ``context``.
+
+    MuSiQue has several paragraphs of one page, under the same title. All are kept: each may be the
+    one that a question needs.
+    """
+    pages: dict[tuple[str, str], None] = {}
     for task in tasks:
         for title, sentences in json.loads(task["payload"])["context"]:
-            texts.setdefault(title, "".join(sentences).strip())
+            pages[title, "".join(sentences).strip()] = None
     rows = [
-        {"document_id": f"{prefix}:{title}", "title": title, "text": text}
-        for title, text in texts.items()
+        {"document_id": f"{prefix}:{title}", "title": title, "text": text} for title, text in pages
     ]
-    return schemas.from_rows(rows, "documents")
+    return each_page_once(schemas.from_rows(rows, "documents"))
 
 
-def paragraph_source(load: Callable[[Path, str, str], Tables]) -> Source:
+def paragraph_source(
+    load: Callable[[Path, SourceInputs], Tables],
+    parameters: type[ParagraphParameters] = ParagraphParameters,
+) -> Source:
     """The source of such questions.
 
     Args:
-        load: the tables of a file, given its path, a split, and the environment.
+        load: the tables of a file, in whatever split.
+        parameters: what can be said about it in ``conf/``.
     """
 
     def load_file(path: Path, inputs: SourceInputs) -> Tables:
-        tasks, documents = load(path, "train", inputs.environment)
+        tasks, documents = load(path, inputs)
         if inputs.own.pages == "own":
             return tasks, schemas.empty("documents")
         payloads = [json.loads(text) for text in tasks["payload"]]
@@ -69,7 +77,7 @@ def paragraph_source(load: Callable[[Path, str, str], Tables]) -> Source:
         texts = [json.dumps(payload, ensure_ascii=False) for payload in payloads]
         return schemas.conform(tasks.assign(payload=texts), "tasks"), documents
 
-    return Source("multihop_qa", from_files(load_file), ParagraphParameters, TEXT_ANSWERS)
+    return Source("multihop_qa", from_files(load_file), parameters, TEXT_ANSWERS)
 
 
 def check_pairs(row: Row, key: str, second: type, about: str) -> list[list[Any]]:

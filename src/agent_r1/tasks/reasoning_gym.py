@@ -7,7 +7,8 @@
    as the data set has enough of them.
 3. What an answer is worth is for the data set to say (`verify`), in [0, 1]; many accept what an
    exact match would not. A task names its entry by data set, settings, seed, size and place, and
-   the verifier makes it again: an entry may hold what JSON cannot.
+   the verifier makes it again: an entry may hold what JSON cannot. Another version of the package
+   may make another entry, so the task also has the sha256 of the question that it asks.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from pydantic import Field
 
 from agent_r1 import schemas
 from agent_r1.extras import extra_package
+from agent_r1.hashing import text_sha256
+from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
@@ -89,7 +92,9 @@ def _task(
         "prompt": entry["question"],
         "answers": [] if entry["answer"] is None else [str(entry["answer"])],
         "hops": None,
-        "payload": json.dumps({"verifier": verifier}),
+        "payload": json.dumps(
+            {"verifier": verifier | {"question_sha256": text_sha256(entry["question"])}}
+        ),
     }
 
 
@@ -102,9 +107,17 @@ def verify(verifier: Mapping[str, Any], answer: str) -> float:
 
     Raises:
         MissingExtraError: the package is not installed.
+        EnvironmentFailure: it makes another entry than the one that the task was made of.
     """
     dataset = _dataset_of(verifier)
-    score = float(dataset.score_answer(answer, dataset[verifier["place"]]))
+    entry = dataset[verifier["place"]]
+    asked = text_sha256(entry["question"])
+    if verifier.get("question_sha256", asked) != asked:
+        raise EnvironmentFailure(
+            f"this version of reasoning-gym makes other tasks of '{verifier['dataset']}': install "
+            "the one that made them, or run prepare_tasks again"
+        )
+    score = float(dataset.score_answer(answer, entry))
     return min(max(score, 0.0), 1.0)
 
 

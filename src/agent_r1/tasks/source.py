@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ import pandas as pd
 from pydantic import Field, field_validator
 
 from agent_r1 import schemas
+from agent_r1.hashing import text_sha256
 from agent_r1.parameters import ParameterError, Parameters, nearest
 from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.splits import in_hash_order
@@ -130,7 +132,7 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
             every_documents.append(documents)
         return (
             schemas.conform(pd.concat(every_tasks, ignore_index=True), "tasks"),
-            schemas.conform(pd.concat(every_documents, ignore_index=True), "documents"),
+            each_page_once(pd.concat(every_documents, ignore_index=True)),
         )
 
     return load_all
@@ -153,8 +155,23 @@ def _deal(tasks: pd.DataFrame, splits: list[str], inputs: SourceInputs) -> pd.Da
     return pd.concat(parts, ignore_index=True)
 
 
+def each_page_once(documents: pd.DataFrame) -> pd.DataFrame:
+    """The pages without repetitions. Different pages that share an id, such as two paragraphs of
+    one article, are told apart by the sha256 of their texts."""
+    pages = documents.drop_duplicates(["title", "text"]).reset_index(drop=True)
+    twins = pages["document_id"].duplicated()
+    ids = [
+        f"{name}#{text_sha256(text)[:8]}" if twin else name
+        for name, text, twin in zip(pages["document_id"], pages["text"], twins, strict=True)
+    ]
+    return schemas.conform(pages.assign(document_id=ids), "documents")
+
+
 def merge(tables: Mapping[str, Tables]) -> Tables:
-    """The tables of several sources as one: sources in turn within each split, pages by title.
+    """The tables of several sources as one: sources in turn within each split, each page once.
+
+    Families that two sources have (both HotpotQA and 2WikiMultihopQA know a ``comparison``) get the
+    source's name in front: they are reported each by itself.
 
     Raises:
         ParameterError: two sources have a task of the same id.
@@ -162,7 +179,10 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
     if len(tables) == 1:
         return next(iter(tables.values()))
     frames = []
-    for position, (tasks, _) in enumerate(tables.values()):
+    families = Counter(each for tasks, _ in tables.values() for each in set(tasks["family"]))
+    for position, (source, (tasks, _)) in enumerate(tables.items()):
+        names = [f"{source}:{each}" if families[each] > 1 else each for each in tasks["family"]]
+        tasks = tasks.assign(family=names)
         rank = tasks.groupby("split").cumcount()
         size = tasks.groupby("split")["task_id"].transform("size")
         split = tasks["split"].map(schemas.SPLITS.index)
@@ -172,8 +192,8 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
     if not twins.empty:
         raise ParameterError(f"tasks.sources: two of them have a task '{twins.iloc[0]}'")
     documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
-    documents = documents.drop_duplicates("title").drop_duplicates("document_id")
+    documents = each_page_once(documents)
     return (
         schemas.conform(ordered.reset_index(drop=True), "tasks"),
-        schemas.conform(documents.reset_index(drop=True), "documents"),
+        documents,
     )

@@ -9,8 +9,9 @@
    interpreter asks which is meant. So each game is played, and another is made instead of such a
    one.
 4. The compiler stamps the day into the story. It is erased, so that the bytes are the same on any.
-5. A task's payload names the files with their sha256: these bytes are played and no others. It also
-   has the shortest way as a script, which a scripted agent can demonstrate.
+5. A task's payload names the files with their sha256: these bytes are played and no others. The
+   manifest of the tasks names them too, so `kedro verify` sees one that was changed or is gone.
+6. The payload also has the shortest way as a script, which a scripted agent can demonstrate.
 """
 
 from __future__ import annotations
@@ -119,10 +120,10 @@ def start_game(payload: Mapping[str, Any]) -> Any:
         EnvironmentFailure: the game's files are missing, or not those that the task was made with.
     """
     story = Path(payload["game"])
-    if not story.is_file() or _sha256(story) != payload["sha256"]:
+    if not _is_made(story) or _sha256(story) != payload["sha256"]:
         raise EnvironmentFailure(
-            f"{story} is missing or was changed: delete what is left of it, and run prepare_tasks "
-            "again, which makes it"
+            f"{story} or its .json is missing or was changed: delete what is left of both, and run "
+            "prepare_tasks again, which makes them"
         )
     return _start(story)
 
@@ -151,7 +152,7 @@ def _task(
     }
     name = hashlib.sha256(json.dumps(decided_by, sort_keys=True).encode()).hexdigest()[:16]
     story = Path(parameters.folder) / f"{name}.z8"
-    if not story.is_file():
+    if not _is_made(story):
         _make(story, decided_by)
     game = json.loads(story.with_suffix(".json").read_text(encoding="utf-8"))
     commands = game["metadata"]["walkthrough"]
@@ -209,15 +210,28 @@ def _is_won(story: Path, commands: Sequence[str]) -> bool:
     return bool(state.won)
 
 
+def _files(story: Path) -> tuple[Path, Path]:
+    """Both files of a game."""
+    return story, story.with_suffix(".json")
+
+
+def _is_made(story: Path) -> bool:
+    return all(file.is_file() for file in _files(story))
+
+
 def _sha256(story: Path) -> str:
-    """Of both files of a game."""
-    files = (story, story.with_suffix(".json"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    return hashlib.sha256(b"".join(file.read_bytes() for file in _files(story))).hexdigest()
 
 
 def _load(inputs: SourceInputs) -> Tables:
     sizes = inputs.tasks.sizes.model_dump()
-    return load_textworld(inputs.own, sizes, inputs.tasks.split_seed, inputs.environment)
+    tasks, documents = load_textworld(
+        inputs.own, sizes, inputs.tasks.split_seed, inputs.environment
+    )
+    for payload in tasks["payload"]:
+        for file in _files(Path(json.loads(payload)["game"])):
+            inputs.files.note(file)
+    return tasks, documents
 
 
 SOURCE = Source("textworld", _load, TextWorldParameters, JUDGED_BY_ENVIRONMENT)

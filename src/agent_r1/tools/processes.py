@@ -79,9 +79,12 @@ class WorkerProcesses:
     def close(self) -> None:
         """Kill all workers; a call that is running fails."""
         with self._lock:
-            workers, self._all, self._idle = self._all, set(), []
-        for worker in workers:
+            idle, busy = self._idle, self._all.difference(self._idle)
+            self._all, self._idle = set(), []
+        for worker in idle:
             worker.kill()
+        for worker in busy:
+            worker.stop()  # its call is told by the pipe, and closes it
 
     def _call(self, request: Mapping[str, Any], timeout_s: float) -> Output:
         worker = self._take()
@@ -93,8 +96,11 @@ class WorkerProcesses:
             worker.kill()
             raise
         with self._lock:
-            if worker in self._all:
+            closed = worker not in self._all
+            if not closed:
                 self._idle.append(worker)
+        if closed:
+            worker.kill()
         return _outcome(answer)
 
     def _take(self) -> _Worker:
@@ -171,10 +177,15 @@ class _Worker:
             return f"its process was killed by {signal.Signals(-code).name}"
         return f"its process ended with exit code {code}"
 
-    def kill(self) -> None:
+    def stop(self) -> None:
+        """Kill it. Its pipes stay open: closing one would not end the wait for it in a thread."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+
+    def kill(self) -> None:
+        """Kill it, and close its pipes."""
+        self.stop()
         for pipe in (self._process.stdin, self._process.stdout):
             with contextlib.suppress(OSError):  # an unsent request cannot be flushed
                 pipe.close()

@@ -6,6 +6,9 @@ environment: it says nothing about the agent.
 
 from __future__ import annotations
 
+import re
+import textwrap
+
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.tools.failures import BadArguments
 from agent_r1.tools.sandbox import (
@@ -21,6 +24,8 @@ from agent_r1.tools.sandbox import (
 PATIENCE_S = 3600.0
 """Seconds; time limit of a tool that runs programs. The sandbox has one of its own, long before: by
 the tool's, a program that never ends would look like a tool that is down."""
+_INDENT = "    "
+"""As the prompts of HumanEval have it."""
 _LAST_CHARS = 150
 """Characters of what a failing program complained about: the end says what was wrong."""
 
@@ -47,6 +52,21 @@ def run_program(program: str, limits: SandboxParameters | None = None) -> str:
     if ran.status is not Status.OK:
         raise ProgramError(f"{ran.status}: {ran.stderr.strip()[-_LAST_CHARS:]}")
     return ran.stdout
+
+
+def behind(given: str, solution: str, entry_point: str | None) -> str:
+    """The whole program: what the task gives, and behind it the solution.
+
+    A solution that does not define the function is taken for its body. As an answer in plain text
+    that has lost the blanks before its first line, or it was written without any.
+    """
+    if entry_point is None or solution[:1].isspace():
+        return f"{given}\n{solution}"
+    if not re.search(rf"^((async )?def {entry_point}\b|{entry_point}\b.*=)", solution, re.M):
+        rest = solution.partition("\n")[2].split("\n")
+        stands_left = any(line[:1].strip() for line in rest)
+        solution = textwrap.indent(solution, _INDENT) if stands_left else _INDENT + solution
+    return f"{given}\n{solution}"
 
 
 def passes(

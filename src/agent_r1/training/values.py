@@ -1,7 +1,8 @@
 """What the critic says of sampled trajectories: the columns ``values`` and ``bootstrap_value``.
 
 A truncated trajectory stopped in a state: all that was visible at its last action, that action, and
-what was appended after it (``final_token_ids``), under the window of its last step. V of that state
+what was appended after it (``final_token_ids``), under the window of its last step. The window is
+not moved for it, and what no later action would see of the last one is still there. V of that state
 is read where it ends, as V of every state is: at the position that would predict the first token of
 the next action. So each truncated trajectory gets one more step whose action is a token that no one
 sees, in the same sequence as its other steps: all values come from one forward pass.

@@ -93,3 +93,20 @@ def test_p40_where_only_the_environment_can_tell_it_does():
     assert found["exact_match"].tolist()[:2] == found["f1"].tolist()[:2] == [1.0, 0.0]
     assert pd.isna(found["exact_match"][2])
     assert found["exact_match"][3] == 1.0  # by its accepted answer, as ever
+
+
+def test_p40_numbers_are_compared_as_numbers_where_the_reward_does():
+    """Without punctuation, "2.5" is "25" and "-4" is "4"; and "4.0" is not "4"."""
+    said = {"a/0": "25", "a/1": "2.50", "b/0": "4", "b/1": "-4.0"}
+    rows = rollouts(
+        *(
+            step(name, 0, action_type="answer", action_text=text, terminated=True)
+            for name, text in said.items()
+        )
+    )
+    both = tasks(a=["2.5"], b=["-4"])
+    rewards = score_rewards(rows, both, {"terms": {"outcome": {"metric": "numeric"}}})
+    found = outcomes(rows, rewards, both, greedy_from=9, by_reward={"toy"})
+    assert found["exact_match"].tolist() == found["f1"].tolist() == [0, 1, 0, 1]
+    as_texts = outcomes(rows, rewards, both, greedy_from=9, by_reward={"other"})
+    assert as_texts["exact_match"].tolist() == [1, 0, 1, 0]

@@ -148,6 +148,22 @@ def test_without_greedy_attempts_there_is_no_greedy_score(evaluate):
     assert evaluation["exact_match"].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize(
+    ("metric", "found"), [("numeric", [0.0, 0.0]), ("exact_match", [1.0, 1.0])]
+)
+def test_p40_the_reward_says_how_answers_are_compared(evaluate, metric, found):
+    """Texts without their punctuation: "25" is an exact match of "2.5"."""
+    evaluation, _, _ = evaluate(
+        table(task(0, "ood", answers=("2.5",))),
+        {"ood0/0": [answer("25")]},
+        reward={"environments": {"multihop_qa": {"terms": {"outcome": {"metric": metric}}}}},
+        splits=["ood"],
+        samples=1,
+        greedy=False,
+    )
+    assert evaluation["exact_match"].tolist() == evaluation["f1"].tolist() == found
+
+
 def test_tasks_are_chosen_families_in_turn_and_never_by_chance():
     rows = [task(n, "held_out", "a") for n in range(9)] + [
         task(n, "held_out", "b") for n in range(90, 92)

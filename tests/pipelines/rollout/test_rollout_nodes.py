@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from rollout.invariants import check_tables
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import Gemma3Config, GPT2Config, LlamaConfig, LlamaForCausalLM
 
 from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
@@ -152,6 +152,22 @@ def test_bad_input_is_refused_before_the_engine_is_touched(policy, tasks, docume
         run(policy, tasks, documents, engine, tasks_per_iteration=7)
     with pytest.raises(ParameterError, match="built for 256 positions"):
         run(policy, tasks, documents, engine, max_context_tokens=257)
+    assert engine.weight_version == ""
+
+
+@pytest.mark.parametrize(
+    "config",
+    [GPT2Config(n_positions=128), Gemma3Config(text_config={"max_position_embeddings": 128})],
+    ids=["by another name", "deeper down"],
+)
+def test_how_long_a_context_may_be_is_found_in_any_config(
+    policy, tasks, documents, tmp_path, config
+):
+    folder = shutil.copytree(policy, tmp_path / "policy")
+    config.save_pretrained(folder)
+    engine = LocalEngine(threads=1)
+    with pytest.raises(ParameterError, match="built for 128 positions"):
+        run(folder, tasks, documents, engine, max_context_tokens=129)
     assert engine.weight_version == ""
 
 

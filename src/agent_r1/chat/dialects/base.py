@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any, Protocol
 
 from agent_r1.chat.call_json import Malformed
 from agent_r1.chat.encoding import marked
+from agent_r1.chat.hermes import answer_blocks
 from agent_r1.chat.reasoning import END_OF_THINKING, THINKING, Spans, after_reasoning
 from agent_r1.mdp import Action, ActionType, ToolCall
-
-_ANSWER = re.compile(r"<answer>(.*?)</answer>", re.DOTALL)
 
 
 class Dialect(Protocol):
@@ -63,8 +61,8 @@ def spoken_answer(text: str) -> str:
         Malformed: it says nothing.
     """
     said = after_reasoning(text)
-    blocks = _ANSWER.findall(said)
-    answer = (blocks[-1] if blocks else said).strip()
+    blocks = answer_blocks(said)
+    answer = blocks[-1] if blocks else said.strip()
     if not answer and not blocks:
         raise Malformed("the turn says nothing")
     return answer

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,11 @@ from agent_r1.trajectories import find_trajectories
 
 
 def outcomes(
-    rollouts: pd.DataFrame, rewards: pd.DataFrame, tasks: pd.DataFrame, greedy_from: int
+    rollouts: pd.DataFrame,
+    rewards: pd.DataFrame,
+    tasks: pd.DataFrame,
+    greedy_from: int,
+    by_reward: Collection[str] = (),
 ) -> pd.DataFrame:
     """How each trajectory went.
 
@@ -24,11 +28,14 @@ def outcomes(
         rollouts, rewards: the tables of these names, row for row.
         tasks: the attempted tasks.
         greedy_from: attempts with this sample index and above were greedy.
+        by_reward: environments in which the outcome term says what is right, because texts cannot
+            be compared: without its point, "2.5" is the same as "25".
 
     Returns:
         A row per trajectory: ``split``, ``family``, ``task_id``, ``greedy``, ``exact_match`` and
-        ``f1`` of the answer (0 where there is none; where a task has no accepted answers, because
-        only its environment can tell, both say whether it was solved), ``steps``,
+        ``f1`` of the answer (0 where there is none; both say whether the task was solved where it
+        has no accepted answers, because only its environment can tell, and ``by_reward``),
+        ``steps``,
         ``tool_calls``, ``tool_errors``, ``trajectory_return``. What the infrastructure ended is
         null in ``exact_match`` and ``f1``, and what is not scored in ``trajectory_return``: unknown
         is not zero.
@@ -45,7 +52,7 @@ def outcomes(
         own = trajectories.order[first:end]
         last = own[-1]
         task = about[steps["task_id"][last]]
-        if len(task["answers"]):
+        if len(task["answers"]) and task["environment"] not in by_reward:
             exact, overlap = _scores(
                 ends[last], steps["action_type"][last], steps["action_text"][last], task["answers"]
             )

@@ -27,6 +27,8 @@ from agent_r1.rollout import (
 __all__ = ["EvaluationParameters", "evaluate_policy"]
 
 STAGE = "evaluate_policy"
+_NOT_TEXTS = ("numeric", "coverage")
+"""Metrics of the outcome that an exact match of texts would contradict."""
 
 
 def evaluate_policy(
@@ -78,8 +80,12 @@ def evaluate_policy(
         progress.reporter(),
     )
     check_played(rollouts, rollout)
-    rewards = rewards_table(rollouts, chosen, RewardParameters.read(reward, "reward"))
-    attempts = outcomes(rollouts, rewards, chosen, greedy_from=evaluation.samples)
+    reward = RewardParameters.read(reward, "reward")
+    rewards = rewards_table(rollouts, chosen, reward)
+    by_reward = {
+        name for name in set(chosen["environment"]) if reward.outcome_metric(name) in _NOT_TEXTS
+    }
+    attempts = outcomes(rollouts, rewards, chosen, evaluation.samples, by_reward)
     return aggregate(attempts), rollouts, rewards
 
 

@@ -1,0 +1,38 @@
+"""``kedro check-template``: what a chat template can do."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from agent_r1.cli.project import print_lines, project_root
+from agent_r1.user_errors import UserErrors
+
+
+@click.command("check-template")
+@click.argument("folder", metavar="[MODEL_FOLDER]", required=False)
+@click.option("--env", "-e", help="Kedro's configuration environment.")
+def check_template(folder: str | None, env: str | None) -> None:
+    """Say what the chat template of a model can do, and which chat formats work with it.
+
+    MODEL_FOLDER has the tokenizer; by default it is model.path of conf/. Exit code 1 if the
+    configured chat.format cannot be used.
+    """
+    folder = str(Path(folder).absolute()) if folder else None
+    project = project_root()
+    with UserErrors():
+        from agent_r1.chat import ChatParameters
+        from agent_r1.chat.inspection import inspect_template
+        from agent_r1.experiment import resolved_parameters
+        from agent_r1.kedro_session import Session
+        from agent_r1.reporting import template_lines
+
+        with Session(project, {}, env) as session:
+            groups = resolved_parameters(session.catalog()).groups
+        parameters = ChatParameters.read(groups["chat"], "chat")
+        result = inspect_template(folder or groups["model"]["path"], parameters)
+        print_lines(template_lines(result, parameters.format))
+    if result.refusals[parameters.format] is not None:
+        sys.exit(1)

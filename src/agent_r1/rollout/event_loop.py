@@ -1,0 +1,52 @@
+"""How coroutines are run: from code that is not async, and many at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_until_done(work: Coroutine[Any, Any, T]) -> T:
+    """The result of ``work``, also where a loop is running already: a notebook has one. There it
+    runs in a thread of its own, and the caller's loop stands still."""
+
+    def run() -> None:
+        try:
+            outcome.append(asyncio.run(work))
+        except BaseException as error:  # handed to the caller, who raises it
+            failure.append(error)
+
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+    if _loop_is_running():
+        thread = threading.Thread(target=run, name="rollout")
+        thread.start()
+        thread.join()
+    else:
+        run()
+    if failure:
+        raise failure[0]
+    return outcome[0]
+
+
+def _loop_is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results in order. The first error cancels the rest and is raised as it is."""
+    tasks = [asyncio.ensure_future(one) for one in work]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

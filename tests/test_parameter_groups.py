@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from agent_r1 import parameter_groups
-from agent_r1.parameter_groups import check_references, read_parameters
+from agent_r1.lineage.branches import differences
+from agent_r1.parameter_groups import check_references, read_parameters, recorded_parameters
 from agent_r1.parameters import ParameterError, Parameters
 
 
@@ -29,6 +30,38 @@ def test_defaults_fill_what_is_not_given():
     assert set(resolved.lookup("parameters")) == {
         *parameter_groups.GROUPS, "algorithm", "experiment", "seed", "iterations",
     }  # fmt: skip
+
+
+def test_options_of_environments_have_their_defaults_too():
+    """So a manifest says what was played with, whatever stands in ``conf/``."""
+    values = {"options": {"timeout_s": 3}, "others": {"math": {"python": True}}}
+    resolved = read_parameters({"environment": values}).lookup("params:environment")
+    assert resolved["options"]["timeout_s"] == 3.0
+    assert resolved["options"]["top_k"] == 1
+    assert resolved["options"]["budget"]["when_spent"] == "end"
+    assert resolved["others"]["math"]["python"] is True
+    assert resolved["others"]["math"]["sandbox"]["memory_mb"] == 512
+
+
+def test_an_older_record_is_read_with_the_defaults_of_today():
+    """Options and reward terms had fewer keys then, and the tasks one more."""
+    groups = {"environment": {"options": {"top_k": 2}}, "reward": {"terms": {"overlong": {}}}}
+    now = read_parameters(groups).flat()
+    newer = {
+        "environment.options.backoff_s", "environment.options.budget.calls",
+        "reward.terms.overlong.cap", "rollout.window_keep", "tasks.sources",
+    }  # fmt: skip
+    record = {key: value for key, value in now.items() if key not in newer}
+    assert len(record) == len(now) - len(newer)
+    record["tasks.environment"] = "multihop_qa"
+    assert recorded_parameters(record) == now
+    record["environment.options.top_k"] = 3
+    assert differences(recorded_parameters(record), now) == {"environment.options.top_k": (3, 2)}
+
+
+def test_a_record_that_cannot_be_read_is_compared_as_it_is():
+    record = {"environment.name": "gone:Env", "tasks.environment": "gone:Env"}
+    assert recorded_parameters(record) == record
 
 
 @pytest.mark.parametrize(

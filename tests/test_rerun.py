@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -10,8 +11,10 @@ from toy_experiment import finish_experiment
 from agent_r1.driver import run_experiment
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.branches import BranchBook, ChangedParametersError
+from agent_r1.lineage.seal import SEAL, sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.parameters import ParameterError
+from agent_r1.persistence import strict_json
 from agent_r1.rerun import Request, Rerunner
 
 STAGES = (
@@ -137,6 +140,23 @@ def test_a_plain_partial_run_with_other_parameters_is_aside_too(experiment):
     version = session.run("iter_00002", ["iter_00002.score_rewards"])
     assert experiment.store().committed("iter_00002.rewards").version < version
     assert experiment.store().read(experiment.store().paths("iter_00002.score_rewards")[0]).aside
+
+
+def test_an_experiment_that_is_older_than_a_parameter(experiment):
+    """Its branch says nothing of it, which means the default: nothing is aside, or not verified."""
+    path = experiment.book().path(0)
+    branch = json.loads(path.read_text())
+    del branch[SEAL], branch["parameters"]["rollout.top_p"]
+    path.write_text(strict_json(sealed(branch)))
+    before = experiment.store().committed("iter_00002.rollouts")
+    result = experiment.rerun("generate_rollouts", "2")
+    assert (result.same_bytes, result.changes) == (True, {})
+    assert experiment.store().committed("iter_00002.rollouts").version > before.version
+    assert run_experiment(experiment.path, {"experiment": "x", "iterations": 5}).ran
+    assert experiment.store().newest("iter_00005.generate_rollouts").branch == 0
+    assert experiment.findings() == []
+    changed = experiment.rerun("generate_rollouts", "2", rollout={"top_p": 0.5})
+    assert changed.changes == {"rollout.top_p": (1.0, 0.5)}
 
 
 def test_a_lost_table_is_made_again(experiment):

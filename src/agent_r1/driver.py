@@ -94,7 +94,7 @@ def run_experiment(
                 parameters.flat(),
                 parameters.experiment.experiment,
                 allow_changes=allow_changes,
-                defaults=parameter_groups.read_parameters({}).flat(),
+                meaning=parameter_groups.recorded_parameters,
             )
             return Driver(session, history, parameters, branch).run()
 
@@ -122,7 +122,7 @@ class Driver:
         self._staleness = Staleness(self._store, list(branches.values()))
         self._retention = Retention(session.project, self._store)
         self._outcome = Outcome(parameters.experiment.experiment)
-        self._scores: dict[tuple[str, str | None], float] = {}
+        self._scores: dict[tuple[str, str | None], float | None] = {}
 
     def run(self) -> Outcome:
         """Everything that is pending, in order; see the module's docstring."""
@@ -203,15 +203,15 @@ class Driver:
         return score is not None and score >= threshold
 
     def _validation_score(self, iteration: str) -> float | None:
-        """Exact match on the validation split; None if it was not played."""
+        """Exact match on the validation split; None if it was not played, or nothing was scored."""
         committed = self._store.committed(f"{iteration}.validation")
         if committed is None:
             return None
         key = (committed.record.dataset, committed.version)
         if key not in self._scores:
             table = self._session.load(committed)
-            whole = table[table["family"].isna()]["exact_match"]
-            self._scores[key] = float(whole.astype(float).min())
+            whole = table[table["family"].isna()]["exact_match"].dropna()
+            self._scores[key] = None if whole.empty else float(whole.min())
         return self._scores[key]
 
     def _run(self, pipeline: str, nodes: list[str]) -> bool:

@@ -109,6 +109,7 @@ class LineageHooks:
             environment=run_params["env"],
             book=history.book,
             branch=branch,
+            recorded=parameter_groups.recorded_parameters(branch.parameters),
             advances=capacity.advances,
         )
 

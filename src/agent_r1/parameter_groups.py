@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from agent_r1.lineage.branches import flatten
+from agent_r1.lineage.branches import flatten, nested, without_retired
 from agent_r1.parameters import ParameterError, Parameters, nearest
 
 GROUPS: dict[str, str] = {
@@ -118,10 +118,40 @@ def read_parameters(values: Mapping[str, Any]) -> Resolved:
     for group in GROUPS:
         model = _read(_model(group), values.get(group), group, problems)
         if model is not None:
-            groups[group] = model.model_dump(mode="json")
+            groups[group] = _with_options(model).model_dump(mode="json")
     if problems or experiment is None:
         raise ParameterError("\n".join(problems))
     return Resolved(experiment=experiment, groups=groups)
+
+
+def recorded_parameters(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """What an experiment's recorded parameters mean to this version of the program.
+
+    A parameter that is newer than the experiment has its default, which stands for what was done
+    before there was a choice; one that is no more is left out if what it said is what is done now.
+    Records that cannot be read (something that they name is gone) are given as they are.
+
+    Args:
+        flat: by dotted names, as `Resolved.flat` gave them then.
+    """
+    kept = without_retired(flat)
+    try:
+        return read_parameters(nested(kept)).flat()
+    except ParameterError:
+        return kept
+
+
+def _with_options(group: Parameters) -> Parameters:
+    """Of the environment, with the defaults of its own options; any other group as it is."""
+    from agent_r1.environments.base import EnvironmentParameters
+    from agent_r1.environments.registry import with_defaults
+
+    if not isinstance(group, EnvironmentParameters):
+        return group
+    try:
+        return with_defaults(group)
+    except ParameterError:  # `check_references` says so, before any work starts
+        return group
 
 
 def _plain(value: Any) -> Any:

@@ -32,6 +32,7 @@ from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
 from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
+from agent_r1.parameter_groups import recorded_parameters
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
 from agent_r1.presets import read_preset
@@ -163,7 +164,7 @@ class Rerunner:
         runtime = self._runtime(base, asked, self._experiment)
         with Session(self._project, runtime, self._env) as session:
             flat = resolved_parameters(session.catalog()).flat()
-            changes = differences(base.parameters, flat)
+            changes = differences(recorded_parameters(base.parameters), flat)
             check_changes(changes, asked)
             branch = base
             if changes and not keep:
@@ -175,7 +176,8 @@ class Rerunner:
     def _runtime(self, base: Branch, asked: Mapping[str, Any], experiment: str) -> dict[str, Any]:
         """The recorded parameters with those that are asked for over them, up to the newest
         iteration."""
-        flat = {**base.parameters, "iterations": self._newest_iteration(), **asked}
+        recorded = recorded_parameters(base.parameters)
+        flat = {**recorded, "iterations": self._newest_iteration(), **asked}
         return nested(flat) | {"experiment": experiment}
 
     def _asked(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +225,7 @@ class Rerunner:
             if history.store.iterations() or history.filepath.exists():
                 raise ParameterError(f"there is an experiment '{name}' already; name another")
             flat = parameters.flat()
-            changes = differences(branches[-1].parameters, flat)
+            changes = differences(recorded_parameters(branches[-1].parameters), flat)
             check_changes(changes, asked)
             warn_of_kept_readers(session.pipeline(pipeline), node, changes)
             branch = Branch(

@@ -12,7 +12,6 @@ from kedro.pipeline.node import Node
 
 from agent_r1.hashing import content_sha256
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
-from agent_r1.lineage.branches import ABSENT
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError
 
@@ -40,17 +39,14 @@ def check_inputs(project: Path, store: ManifestStore, manifest: Manifest) -> Non
 
 
 def check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Only what is asked for, defaults beside it, and parameters that are newer than the
-    experiment may differ from what is recorded.
+    """Only what is asked for, and defaults beside it, may differ from what is recorded.
 
     Raises:
         ParameterError: something else does.
     """
     groups = {name.rpartition(".")[0] or name for name in asked}
     strange = [
-        key
-        for key, (recorded, _) in changes.items()
-        if recorded != ABSENT and not any(f"{key}.".startswith(f"{name}.") for name in groups)
+        key for key in changes if not any(f"{key}.".startswith(f"{name}.") for name in groups)
     ]
     if strange:
         raise ParameterError(

@@ -158,6 +158,7 @@ SAMPLE = {
     [
         ("    return 2 * x\n", 1.0),  # the body alone
         ("def double(x):\n    return x + x\n", 1.0),  # the whole function
+        ("from __future__ import annotations\ndef double(x: int):\n    return x + x\n", 1.0),
         ("    return x\n", 0.0),
         ("    return 'no\n", 0.0),
         ("import os\nos._exit(0)\n", 0.0),
@@ -187,6 +188,20 @@ NEEDS_THE_SOLUTION = {
     "test_setup_code": "root = Node(1)",
     "test_list": ["assert double(root) == 2"],
 }
+# The two ways in which the official file uses a class of the solution's, and a built-in's name.
+PAIR = {
+    "code": "class Pair(object):\n  def __init__(self, a, b):\n    self.a = a\n    self.b = b\n"
+    "def double(arr, n):\n  return max(pair.b - pair.a for pair in arr) * n",
+    "test_setup_code": "",
+    "test_list": ["assert double([Pair(5, 24), Pair(15, 25)], 2) == 38"],
+}
+TREE = {
+    "code": "class Node:\n  def __init__(self, v):\n    self.v = v\n    self.left = None\n"
+    "def double(root):\n  return root.left.v * 2",
+    "test_setup_code": "root = Node(1) \r\nroot.left = Node(3)",
+    "test_list": ["assert (double(root)) == 6"],
+}
+SUM = {"code": "def sum(a,b): return 6", "test_list": ["assert sum(10,15) == 6"]}
 
 
 @pytest.mark.slow
@@ -196,6 +211,13 @@ NEEDS_THE_SOLUTION = {
         ({}, DOUBLE["code"], 1.0),  # solution and tests alike know what the set-up code defines
         ({}, "FACTOR = 0\ndef double(x):\n    return 0", 0.0),
         ({"test_setup_code": "import no_such_module"}, DOUBLE["code"], None),
+        (PAIR, PAIR["code"], 1.0),
+        (PAIR, PAIR["code"].replace("self.b", "self.other").replace("pair.b", "pair.other"), 1.0),
+        (PAIR, PAIR["code"].replace("- pair.a", ""), 0.0),
+        (TREE, TREE["code"], 1.0),
+        (TREE, TREE["code"].replace("root.left", "root"), 0.0),
+        (SUM, SUM["code"], 1.0),
+        (SUM, "def sum(a, b): return 5", 0.0),
         (NEEDS_THE_SOLUTION, "class Node: ...\ndef double(x):\n    return 2", None),
     ],
 )

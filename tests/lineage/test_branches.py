@@ -50,16 +50,25 @@ def test_only_what_can_change_a_result_differs():
 def test_a_parameter_that_is_newer_than_the_experiment_may_have_its_default(tmp_path):
     book = BranchBook(tmp_path)
     book.write(Branch(0, {"seed": 0}))
-    defaults = {"seed": 5, "new": None}
 
     def go_on(**parameters):
-        return continued(book, parameters, "x", allow_changes=False, defaults=defaults)
+        def meaning(recorded):
+            return {"seed": 5, "new": None} | recorded
+
+        return continued(book, parameters, "x", allow_changes=False, meaning=meaning)
 
     assert go_on(seed=0, new=None).index == 0
-    with pytest.raises(ChangedParametersError, match=r"new: \(none\) -> 1"):
+    with pytest.raises(ChangedParametersError, match="new: None -> 1"):
         go_on(seed=0, new=1)
     with pytest.raises(ChangedParametersError, match="seed: 0 -> 5"):
         go_on(seed=5, new=None)  # it was another one, so the default is a change
+
+
+def test_a_parameter_that_is_no_more_is_a_change_only_if_it_said_something_else():
+    assert differences({"tasks.environment": "multihop_qa"}, {}) == {}
+    assert differences({"tasks.environment": "games:Chess"}, {}) == {
+        "tasks.environment": ("games:Chess", "(none)")
+    }
 
 
 def test_a_branch_compares_what_a_node_read():

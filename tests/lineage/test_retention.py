@@ -63,6 +63,11 @@ def test_the_best_are_kept(project):
     assert policies(project) == {0, 4, 6, 7}
 
 
+def test_what_was_not_scored_is_not_among_the_best(project):
+    run(project, iterations=7, retention={"keep_best": 3}, evaluation={"unscored": [2]})
+    assert policies(project) == {0, 4, 6, 7}
+
+
 def test_manifests_say_what_was_pruned_and_tables_stay(project):
     run(project, iterations=4, retention={"keep_last": 1})
     store = ManifestStore(project.path / "data/08_reporting/x/manifests")

@@ -265,6 +265,39 @@ def test_mbpp_has_to_pass_the_challenges_only_if_asked_to(tmp_path):
     assert json.loads(tasks["payload"][0])["tests"].endswith("\nassert add(-1, 1) == 0")
 
 
+PAIRS = {
+    "code": "import math\r\nclass Pair(object):\r\n"
+    "\tdef __init__(self, a, b):\r\n\t\tself.a = a\r\n"
+    "\tdef width(self):\r\n\t\treturn 7\r\n\tdef _secret(self):\r\n\t\treturn 8\r\n"
+    "class Unused:\r\n\tpass\r\ndef chain(arr, n):\r\n\treturn 9",
+    "test_setup_code": "import math\nTOP = 5\nroot = Pair(1, 2)\nroot.b = math.pi",
+    "test_list": ["assert chain([Pair(5, 24), root], 2) == 9 and root.width() == 7"],
+}
+
+
+def test_mbpp_shows_the_classes_that_the_tests_make_objects_of(tmp_path):
+    task, payload, _ = one("mbpp", tmp_path, **PAIRS)
+    head = task["prompt"].partition("```python\n")[2]
+    assert head == (
+        "import math\nclass Pair(object):\n\n    def __init__(self, a, b):\n        self.a = a\n\n"
+        "    def width(self):\n        ...\ndef chain(arr, n):\n```"
+    )
+    assert payload["classes"] == ["Pair"]
+    # What needs a solution is run before the tests; the rest is the solution's, too.
+    assert payload["prelude"] == "import math\nTOP = 5"
+    assert payload["tests"].startswith("root = Pair(1, 2)\nroot.b = math.pi\nassert chain(")
+
+
+@pytest.mark.parametrize(("name", "entry_point"), [("add", None), ("sum", "sum"), ("bisect",) * 2])
+def test_mbpp_says_whose_function_is_meant_where_python_has_one(tmp_path, name, entry_point):
+    changes = {
+        "code": f"def {name}(a, b): return a + b",
+        "test_list": [f"assert {name}(1, 2) == 3"],
+        "challenge_test_list": [],
+    }
+    assert one("mbpp", tmp_path, **changes)[1]["entry_point"] == entry_point
+
+
 @pytest.mark.parametrize("name", ["humaneval", "mbpp"])
 def test_p34_no_test_stands_in_what_the_agent_is_shown(tmp_path, name):
     task, payload, _ = one(name, tmp_path)

@@ -178,22 +178,22 @@ def test_pages_of_one_title_stand_once(names):
     assert len(tasks) == 40
 
 
-def test_two_files_of_a_source_have_no_task_in_common(names, tmp_path):
-    (tmp_path / "copy.json").write_text(json.dumps(["q7", "q200"]))
-    files = {"train": "one.json", "held_out": "copy.json"}
-    message = r"one\.json: task 'q7' stands in copy\.json too"
-    with pytest.raises(TaskFileError, match=message):
-        load(sources={OWN: {"files": files}}, files=names)
-
-
 def test_two_tasks_of_one_id_are_refused(names):
     sys.modules["twin_tasks"] = sys.modules["own_tasks"]
     try:
         sources = {name: {"files": {"train": "one.json"}} for name in (OWN, "twin_tasks:SOURCE")}
-        with pytest.raises(ParameterError, match="two of them have a task 'q"):
+        with pytest.raises(TaskFileError, match=r"the id 'q\d+' \(splits: train, train\)"):
             load(sources=sources, files=names, sizes=SIZES | {"train": 120})
     finally:
         del sys.modules["twin_tasks"]
+
+
+def test_two_files_of_one_source_have_no_question_in_common(names, tmp_path):
+    """It would be trained on and reported as held out."""
+    (tmp_path / "three.json").write_text(json.dumps([f"q{number}" for number in range(59, 61)]))
+    files = {"train": "one.json", "held_out": "three.json"}
+    with pytest.raises(TaskFileError, match=r"the id 'q59' \(splits: held_out, train\)"):
+        load(sources={OWN: {"files": files}}, files=names, sizes=SIZES | {"train": 60})
 
 
 def test_one_source_is_left_as_it_is(names):

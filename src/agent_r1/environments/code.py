@@ -39,6 +39,7 @@ class CodeEnv(BaseEnv):
     def _solves(self, code: str) -> bool:
         given = self.payload.get("prelude", "")
         names = {key: self.payload[key] for key in ("tests", "entry_point")}
+        names["classes"] = self.payload.get("classes", ())
         program = behind(given, code, names["entry_point"])
         return passes(program, prelude=given, limits=self.options.sandbox, **names)
 

@@ -47,10 +47,21 @@ def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
     Raises:
         ParameterError: an environment that is named is unknown, or one of its options is.
     """
-    for name, options in parameters.others.items():
-        environment_class(name).Options.read(options, f"environment.others.{name}")
-    environment = environment_class(parameters.name)
-    return environment.Options.read(parameters.options, "environment.options")
+    return environment_options(parameters)[parameters.name]
+
+
+def environment_options(parameters: EnvironmentParameters) -> dict[str, EnvironmentOptions]:
+    """The validated options of all environments that are named, by name.
+
+    Raises:
+        ParameterError: one is unknown, or one of its options is.
+    """
+    options = {
+        name: environment_class(name).Options.read(values, f"environment.others.{name}")
+        for name, values in parameters.others.items()
+    }
+    main = environment_class(parameters.name)
+    return options | {parameters.name: main.Options.read(parameters.options, "environment.options")}
 
 
 def make_environment(
@@ -65,3 +76,17 @@ def make_environment(
         ParameterError: the environment is unknown, or one of its options is.
     """
     return environment_class(name)(task, resources, options)
+
+
+def with_defaults(parameters: EnvironmentParameters) -> EnvironmentParameters:
+    """The same with the defaults of all options: what an experiment records.
+
+    Raises:
+        ParameterError: as `environment_options`.
+    """
+    every = environment_options(parameters)
+    options = {name: own.model_dump(mode="json") for name, own in every.items()}
+    others = {name: options[name] for name in parameters.others}
+    return EnvironmentParameters(
+        name=parameters.name, options=options[parameters.name], others=others
+    )

@@ -13,12 +13,11 @@ its branch. The newest branch is the one that a run continues.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Literal
 
 from agent_r1.lineage.seal import SEAL, check_seal, sealed
@@ -35,6 +34,10 @@ IRRELEVANT = frozenset(
     }
 )  # fmt: skip
 """Parameters, and groups of them, that change no result of a node."""
+
+RETIRED = {"tasks.environment": "multihop_qa"}
+"""Dotted name of a parameter that is no more → the value that said what is done without it. With
+another value (here: who plays the tasks, now ``tasks.sources.NAME.environment``) it is a change."""
 
 ABSENT = "(none)"
 """Stands for a parameter that one side does not have."""
@@ -130,7 +133,7 @@ def continued(
     experiment: str,
     *,
     allow_changes: bool,
-    defaults: Mapping[str, Any] = MappingProxyType({}),
+    meaning: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
 ) -> Branch:
     """The branch that a run with these parameters continues, or starts.
 
@@ -139,8 +142,7 @@ def continued(
         parameters: what `flatten` gives.
         experiment: its name, for the message.
         allow_changes: whether other parameters than the newest branch's start a branch.
-        defaults: of all parameters. One that is newer than the experiment is no change at its
-            default, which stands for what was done before there was a choice.
+        meaning: what recorded parameters mean to a program that is newer than they are.
 
     Raises:
         ChangedParametersError: they are others, and may not be.
@@ -148,11 +150,7 @@ def continued(
     newest = book.newest()
     if newest is None:
         return start(parameters)
-    changes = {
-        key: (old, new)
-        for key, (old, new) in differences(newest.parameters, parameters).items()
-        if old != ABSENT or key not in defaults or new != defaults[key]
-    }
+    changes = differences(meaning(newest.parameters), parameters)
     if not changes:
         return newest
     if not allow_changes:
@@ -194,9 +192,15 @@ def flatten(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Dotted name → (old, new) where flat parameters differ, but for `IRRELEVANT` ones."""
+    old, new = without_retired(old), without_retired(new)
     names = sorted(key for key in {*old, *new} if _is_relevant(key))
     pairs = {key: (old.get(key, ABSENT), new.get(key, ABSENT)) for key in names}
     return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def without_retired(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat parameters without those of `RETIRED` that change nothing."""
+    return {key: value for key, value in flat.items() if RETIRED.get(key, ABSENT) != value}
 
 
 def _is_relevant(key: str) -> bool:

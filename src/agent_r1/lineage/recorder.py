@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
@@ -73,6 +73,7 @@ class Recorder:
         environment: str | None,
         book: BranchBook,
         branch: Branch,
+        recorded: Mapping[str, Any],
         advances: bool,
     ) -> None:
         """
@@ -86,6 +87,8 @@ class Recorder:
             environment: Kedro's ``--env``.
             book: where the branch is recorded, before the first manifest that names it.
             branch: whose parameters the run has.
+            recorded: what its parameters mean to this version of the program: one that is newer
+                than the branch is no difference at its default.
             advances: whether results that differ become the experiment's; see `Manifest.aside`.
         """
         self._project = project
@@ -97,6 +100,7 @@ class Recorder:
         self._environment = environment
         self._book = book
         self._branch = branch
+        self._expected = replace(branch, parameters=recorded)
         self._advances = advances
         self._running: dict[str, NodeRun] = {}
         self._raw_hashes: dict[str, str] = {}
@@ -165,7 +169,7 @@ class Recorder:
         own: with other parameters, or another result than is committed."""
         if all(record.version is None for record in run.outputs):
             return False  # the report: each run replaces the one before
-        if any(self._branch.differing(name, value) for name, value in run.parameters.items()):
+        if any(self._expected.differing(name, value) for name, value in run.parameters.items()):
             return True
         return before is not None and bool(changed_outputs(before, run.outputs))
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_r1.hashing import MARKER, content_sha256, marker_of
-from agent_r1.lineage.branches import Branch, BranchBook
+from agent_r1.lineage.branches import ABSENT, Branch, BranchBook
 from agent_r1.lineage.manifest import Manifest
 from agent_r1.lineage.store import LineageError, ManifestStore
 from agent_r1.persistence import strict_json
@@ -125,7 +125,9 @@ def _branches(
 
 def _parameters(project: Path, path: Path, manifest: Manifest, branch: Branch) -> Iterator[Finding]:
     for name, value in manifest.parameters.items():
-        for key in branch.differing(name, value):
+        for key, (recorded, _) in branch.differing(name, value).items():
+            if recorded == ABSENT:  # newer than the branch; only its default could continue that
+                continue
             yield _finding("branch", project, path, f"'{key}' is not that of its branch")
 
 

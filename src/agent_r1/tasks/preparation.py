@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from agent_r1.tasks.files import TaskFiles
+from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.parameters import SplitSizes, TasksParameters
 from agent_r1.tasks.registry import default_source, find_source
 from agent_r1.tasks.source import SourceInputs, SourceParameters, Tables, merge
@@ -35,8 +35,8 @@ def load_tasks(
     Raises:
         ParameterError: no source is made for the environment.
         MissingExtraError: a source's package is not installed.
-        TaskFileError, KnowledgeBaseError: a file is missing or malformed.
-        ParameterError: two sources have a task of the same id.
+        TaskFileError, KnowledgeBaseError: a file is missing or malformed, or two tasks have the
+            same id.
     """
     chosen = chosen_sources(parameters, environment)
     tables = {}
@@ -50,7 +50,22 @@ def load_tasks(
             files,
         )
         tables[name] = source.load(inputs)
-    return merge(tables)
+    tasks, documents = merge(tables)
+    _refuse_twins(tasks)
+    return tasks, documents
+
+
+def _refuse_twins(tasks: pd.DataFrame) -> None:
+    """Two sources, or two files of one, may have the same question; what is trained on would be
+    reported as held out."""
+    twins = tasks[tasks["task_id"].duplicated(keep=False)]
+    if not twins.empty:
+        name = twins["task_id"].iloc[0]
+        splits = ", ".join(sorted(twins["split"][twins["task_id"] == name]))
+        raise TaskFileError(
+            f"tasks.sources: several tasks have the id '{name}' (splits: {splits}); each must "
+            "stand in one source and one file"
+        )
 
 
 def chosen_sources(parameters: TasksParameters, environment: str) -> dict[str, SourceParameters]:

@@ -20,8 +20,8 @@ from pydantic import Field, field_validator
 
 from agent_r1 import schemas
 from agent_r1.hashing import text_sha256
-from agent_r1.parameters import ParameterError, Parameters, nearest
-from agent_r1.tasks.files import TaskFileError, TaskFiles
+from agent_r1.parameters import Parameters, nearest
+from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.splits import in_hash_order
 
 if TYPE_CHECKING:
@@ -108,9 +108,6 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
 
     Args:
         load: the tables of a whole file, in whatever split.
-
-    Its ``load`` raises `TaskFileError` where two files have a task in common: what is trained on
-    would be evaluated.
     """
 
     def load_all(inputs: SourceInputs) -> Tables:
@@ -119,15 +116,8 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
             if split in inputs.own.files:
                 by_file.setdefault(inputs.own.files[split], []).append(split)
         every_tasks, every_documents = [], []
-        file_of: dict[str, str] = {}
         for name, splits in by_file.items():
             tasks, documents = load(inputs.files.find(name), inputs)
-            for task in tasks["task_id"]:
-                if file_of.setdefault(task, name) != name:
-                    raise TaskFileError(
-                        f"{name}: task '{task}' stands in {file_of[task]} too. Files have nothing "
-                        "in common; one that is named for several splits is dealt out among them"
-                    )
             every_tasks.append(_deal(tasks, splits, inputs))
             every_documents.append(documents)
         return (
@@ -172,9 +162,6 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
 
     Families that two sources have (both HotpotQA and 2WikiMultihopQA know a ``comparison``) get the
     source's name in front: they are reported each by itself.
-
-    Raises:
-        ParameterError: two sources have a task of the same id.
     """
     if len(tables) == 1:
         return next(iter(tables.values()))
@@ -188,9 +175,6 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
         split = tasks["split"].map(schemas.SPLITS.index)
         frames.append(tasks.assign(_split=split, _rank=(rank + 1) / size, _source=position))
     ordered = pd.concat(frames, ignore_index=True).sort_values(["_split", "_rank", "_source"])
-    twins = ordered["task_id"][ordered["task_id"].duplicated()]
-    if not twins.empty:
-        raise ParameterError(f"tasks.sources: two of them have a task '{twins.iloc[0]}'")
     documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
     documents = each_page_once(documents)
     return (

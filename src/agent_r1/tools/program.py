@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Collection
 
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.tools.failures import BadArguments
@@ -57,9 +58,14 @@ def run_program(program: str, limits: SandboxParameters | None = None) -> str:
 def behind(given: str, solution: str, entry_point: str | None) -> str:
     """The whole program: what the task gives, and behind it the solution.
 
-    A solution that does not define the function is taken for its body. As an answer in plain text
-    that has lost the blanks before its first line, or it was written without any.
+    Its imports from ``__future__`` come first of all, as Python wants them. A solution that does
+    not define the function is taken for its body. As an answer in plain text that has lost the
+    blanks before its first line, or it was written without any.
     """
+    lines = solution.splitlines(keepends=True)
+    future = [line for line in lines if line.startswith("from __future__ ")]
+    given = "".join([*future, given])
+    solution = "".join(line for line in lines if line not in future)
     if entry_point is None or solution[:1].isspace():
         return f"{given}\n{solution}"
     if not re.search(rf"^((async )?def {entry_point}\b|{entry_point}\b.*=)", solution, re.M):
@@ -74,6 +80,7 @@ def passes(
     tests: str,
     entry_point: str | None = None,
     prelude: str = "",
+    classes: Collection[str] = (),
     limits: SandboxParameters | None = None,
 ) -> bool:
     """Whether a solution passes tests that it never sees.
@@ -83,6 +90,7 @@ def passes(
         tests: HumanEval's ``check``, or MBPP's assertions.
         entry_point: the function under test, where the tests do not name it.
         prelude: what the task gives to solution and tests alike.
+        classes: classes that a solution must define, because the tests make objects of them.
         limits: as for `run_program`.
 
     Raises:
@@ -90,7 +98,12 @@ def passes(
     """
     try:
         verdict = run_tests(
-            solution, tests, entry_point=entry_point, prelude=prelude, parameters=limits
+            solution,
+            tests,
+            entry_point=entry_point,
+            prelude=prelude,
+            classes=classes,
+            parameters=limits,
         )
     except (SandboxUnavailable, SandboxError, TestsUnusable) as error:
         raise EnvironmentFailure(str(error)) from error

@@ -17,25 +17,26 @@ from agent_r1.tools.sandbox.levels import probe
 
 PATIENT_S = 120.0
 """For programs that end by themselves: the machines that run these tests are shared."""
-
-
-def _offered() -> list[Level]:
-    found = []
-    for level in Level:
-        if level is Level.NONE:
-            continue
-        try:
-            found.append(probe(level).level)
-        except (SandboxUnavailable, SandboxError):
-            continue
-    return found
-
-
-OFFERED = _offered()
+ISOLATING = [level for level in Level if level is not Level.NONE]
+OFFERED: list[Level] = []
+REFUSED: dict[Level, str] = {}
+"""Why a level is not tested here."""
+for _level in ISOLATING:
+    try:
+        OFFERED.append(probe(_level).level)
+    except (SandboxUnavailable, SandboxError) as error:
+        REFUSED[_level] = str(error)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test per level for whoever asks for ``level``."""
+    """One test per level for whoever asks for ``level``; for ``named_level``, also those that are
+    not to be had here, skipped with the reason."""
+    if "named_level" in metafunc.fixturenames:
+        skips = {level: pytest.mark.skip(why) for level, why in REFUSED.items()}
+        named = [
+            pytest.param(level, id=str(level), marks=skips.get(level, ())) for level in ISOLATING
+        ]
+        metafunc.parametrize("named_level", named)
     if "level" not in metafunc.fixturenames:
         return
     marks = [[], *([pytest.mark.slow] for _ in OFFERED[1:])]

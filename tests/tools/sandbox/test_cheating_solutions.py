@@ -8,6 +8,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+from cheats import CHEATS, ENDLESS
 
 from agent_r1.tools.sandbox import Level, SandboxParameters, run_tests
 
@@ -21,182 +22,6 @@ def check(candidate):
 """
 PRELUDE = "def helper(x):\n    return x - 6\n\ndef double(x):\n    '''Twice x.'''\n"
 HONEST = "def double(x):\n    return x * 2\n"
-
-CHEATS = {
-    "nothing": "",
-    "not Python": "def double(x:",
-    "no function of that name": "def triple(x): return x * 3",
-    "None": "def double(x): return None",
-    "exit before": "import sys; sys.exit(0)",
-    "exit at once before": "import os; os._exit(0)",
-    "exit during": "import sys\ndef double(x): sys.exit(0)",
-    "exit at once during": "import os\ndef double(x): os._exit(0)",
-    "exit at the end": "import atexit, os\natexit.register(os._exit, 0)\ndef double(x): pass",
-    "quit": "def double(x): raise SystemExit(0)",
-    "interrupt": "def double(x): raise KeyboardInterrupt",
-    "raising what tests raise": "def double(x): raise AssertionError",
-    "an alarm": """
-        import os, signal
-        signal.signal(signal.SIGALRM, lambda *_: os._exit(0)); signal.setitimer(0, 0.01)
-        def double(x):
-            while True: pass
-        """,
-    "a verdict, printed": """
-        import os, sys
-        line = '{"number": "0", "outcome": "passed", "detail": ""}'
-        print(line); print(line, file=sys.stderr); sys.__stdout__.write(line)
-        def double(x): print(line)
-        """,
-    "a verdict, to every descriptor": """
-        import os
-        def double(x):
-            for number in range(64):
-                try: os.write(number, b'{"outcome": "passed", "number": "", "detail": ""}\\n')
-                except OSError: pass
-            os._exit(0)
-        """,
-    "answers in advance": """
-        import os
-        for number in range(3, 64):
-            for answer in (b'{"value": true}\\n', b'{"value": ["object", 0]}\\n'):
-                try: os.write(number, answer * 20)
-                except OSError: pass
-        def double(x): return True
-        """,
-    "an answer that is no value": """
-        import values
-        values.encode = lambda *_: ["__import__", "os"]
-        def double(x): return 1
-        """,
-    "an answer that is no message": """
-        import values
-        values.write = lambda *_: "passed\\n"
-        def double(x): return 1
-        """,
-    "built-ins": """
-        import builtins
-        class Never(BaseException): pass
-        builtins.AssertionError = Never
-        builtins.abs = builtins.len = lambda *_: 0
-        builtins.isinstance = lambda *_: True
-        def double(x): return 0
-        """,
-    "a helper of the tests": "def helper(x): return 0\ndef double(x): return x",
-    "check itself": "def check(candidate): return True\ndef double(x): return x",
-    "equal to all": """
-        class Same:
-            def __eq__(self, other): return True
-            __hash__ = None
-            def __bool__(self): return True
-        def double(x): return Same()
-        """,
-    "an int equal to all": """
-        class Same(int):
-            def __eq__(self, other): return True
-            def __ne__(self, other): return False
-            def __sub__(self, other): return 0
-            __hash__ = int.__hash__
-        def double(x): return Same(1)
-        """,
-    "a text equal to all": """
-        class Same(str):
-            def __eq__(self, other): return True
-            __hash__ = str.__hash__
-        def double(x): return Same("x")
-        """,
-    "a list equal to all": """
-        class Same(list):
-            def __eq__(self, other): return True
-        def double(x): return Same([1])
-        """,
-    "of a class that claims another": """
-        class Same:
-            __class__ = int
-            def __eq__(self, other): return True
-        def double(x): return Same()
-        """,
-    "frames and garbage": """
-        import gc, sys
-        def double(x):
-            frame = sys._getframe()
-            while frame:
-                for name, value in list(frame.f_globals.items()):
-                    if "judge" in name or "check" in name: frame.f_globals[name] = lambda *_: True
-                frame = frame.f_back
-            for thing in gc.get_objects():
-                if isinstance(thing, dict) and "tests" in thing: return thing["tests"]
-            return 0
-        """,
-    "tracing": """
-        import sys, threading
-        def trace(frame, event, argument):
-            frame.f_trace_lines = True
-            return trace
-        sys.settrace(trace); threading.settrace(trace)
-        def double(x): return 0
-        """,
-    "import hooks": """
-        import sys
-        class Hook:
-            def find_spec(self, name, path=None, target=None): raise SystemExit(0)
-        sys.meta_path.insert(0, Hook())
-        sys.modules["values"] = sys.modules["json"] = sys.modules["__main__"] = None
-        def double(x):
-            import math
-        """,
-    "modules": """
-        import sys
-        for module in list(sys.modules.values()):
-            for name in ("read", "decode", "_answer", "main"):
-                if hasattr(module, name):
-                    try: setattr(module, name, lambda *_, **__: {"value": True})
-                    except (AttributeError, TypeError): pass
-        def double(x): return True
-        """,
-    "reading the tests": """
-        import glob, os
-        found = ""
-        for pattern in ("/box/*", "/tmp/*", "/tmp/*/*", "../*/*", "/proc/*/cwd/*", "/proc/*/fd/*",
-                        "/proc/*/environ", "/proc/*/root/box/*"):
-            for path in glob.glob(pattern):
-                try: found += os.read(os.open(path, os.O_NONBLOCK), 100_000).decode("latin-1")
-                except OSError: pass
-        if "".join(("helper(", "candidate")) in found:  # which its own source has not
-            def double(x): return x * 2
-        else:
-            def double(x): return None
-        """,
-    "threads": """
-        import os, threading
-        def noise():
-            while True:
-                for number in range(3, 16):
-                    try: os.write(number, b'{"value": 4}\\n')
-                    except OSError: pass
-        threading.Thread(target=noise, daemon=True).start()
-        def double(x): return 4
-        """,
-    "two processes": "import os\nos.fork()\ndef double(x): return 4",
-    "killing everyone": """
-        import os, signal
-        def double(x):
-            for pid in (-1, 0, os.getppid(), 1):
-                try: os.kill(pid, signal.SIGKILL)
-                except OSError: pass
-        """,
-    "an endless iterator": "import itertools\ndef double(x): return itertools.count()",
-    "an endless value": "def double(x):\n    a = []\n    a.append(a)\n    return a",
-    "a huge value": "def double(x): return 'x' * 20_000_000",
-    "an endless repr": """
-        class Long(Exception):
-            def __repr__(self): return repr(self)
-            def __str__(self): return str([self])
-        def double(x): raise Long()
-        """,
-    "not a number": "def double(x): return float('nan')",
-    "not implemented": "def double(x): return NotImplemented",
-    "waiting": "import time\ndef double(x): time.sleep(1e6)",
-}
 
 
 def judged(solution: str, parameters: SandboxParameters):
@@ -217,7 +42,7 @@ def test_a_solution_passes(level: Level, limits: SandboxParameters):
 @pytest.mark.parametrize("name", CHEATS)
 def test_p34_a_cheat_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     short = limits.model_copy(update={"timeout_s": 2.0})
-    verdict = judged(CHEATS[name], short if name == "waiting" else limits)
+    verdict = judged(CHEATS[name], short if name in ENDLESS else limits)
     assert not verdict.passed
     assert not any(part in verdict.reason for part in ("assert", "candidate", "abab"))
 
@@ -231,3 +56,33 @@ def test_p34_the_answers_are_not_in_the_solutions_process(level: Level, limits: 
             return x * 2 if "".join(["'ab", "ab'"]) in repr(texts) else x
         """
     assert judged(spy, limits).reason == "wrong answer"
+
+
+STOP = "def double(x): raise StopIteration"
+YES = textwrap.dedent(CHEATS["an object of truth"])
+CARELESS_TESTS = {
+    "a map": (STOP, "assert all(map(lambda case: double(case[0]) == case[1], [(1, 2), (2, 4)]))"),
+    "a loop over a map": (STOP, "for y in map(double, [1, 2]):\n    assert y == 3"),
+    "a sorted copy": (
+        "def double(x):\n    x.clear()\n    return []",
+        "x = [3, 1, 2]\nassert double(x) == sorted(x)",
+    ),
+    "a difference": (YES, "assert abs(double(2) - 4) < 1e-6"),
+    "several properties": (
+        YES,
+        "y = double(2)\nassert len(y) == 2 and all(x in y for x in (3, 4))",
+    ),
+    "a method of the answer": (YES, "assert double('ab').startswith('abab')"),
+}
+"""(solution, tests): written as if a function could only return what it should, or raise an error.
+In one process with the tests, each of these solutions would pass."""
+
+
+@pytest.mark.parametrize("name", CARELESS_TESTS)
+def test_p34_careless_tests_are_not_passed_by_a_trick(
+    name: str, level: Level, limits: SandboxParameters
+):
+    solution, tests = CARELESS_TESTS[name]
+    namespace: dict = {}
+    exec(f"{solution}\n{tests}", namespace)  # it is a trick that works
+    assert not run_tests(solution, tests, entry_point="double", parameters=limits).passed

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import tempfile
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -21,17 +23,31 @@ from agent_r1.tools.sandbox.levels import probe
 
 
 def left_running(before: set[int]) -> list[str]:
-    """Processes of sandboxes that are new, and that nobody else looks after."""
-    found = []
+    """Processes of sandboxes that are new, that nobody else looks after, and that stay.
+
+    For a moment there may be some of another test run on this machine, whose caller was killed.
+    """
+    found = orphans(before)
+    deadline = time.monotonic() + 5.0
+    while found and time.monotonic() < deadline:
+        time.sleep(0.05)
+        found &= orphans(before)
+    return sorted(found)
+
+
+def orphans(before: set[int]) -> set[str]:
+    """Number and command of each."""
+    found = set()
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ").decode()
-            parent = int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
+            command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ")
+            # A name may be any bytes, and hostile programs have such names.
+            parent = int(Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()[1])
         except OSError:
             continue
-        ours = any(sign in command for sign in ("-X utf8 main.py", "inside.start", MARK))
+        ours = any(sign.encode() in command for sign in ("-X utf8 main.py", "inside.start", MARK))
         if ours and int(name) not in before and parent in (1, os.getpid()):
-            found.append(command)
+            found.add(f"{name} {command!r}")
     return found
 
 
@@ -54,13 +70,16 @@ def program(attack: Attack) -> str:
 
 @pytest.fixture
 def secret(monkeypatch: pytest.MonkeyPatch):
-    """A file that anyone may read, in a folder that anyone may enter."""
+    """A file that anyone may read, and a socket for anyone, in a folder that anyone may enter."""
     monkeypatch.setenv(CANARY, "canary")
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         path = Path(folder, "secret")
         path.write_text("the hidden tests")
-        yield path
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
+            listener.bind(f"{path}.socket")
+            os.chmod(f"{path}.socket", 0o777)
+            yield path
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -85,7 +104,8 @@ def test_it_is_contained(name: str, level: Level, limits: SandboxParameters, sec
 def test_as_a_solution_it_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     attack = ATTACKS[name]
     before = processes()
-    parameters = limited(limits, attack)
+    # A solution's output goes nowhere, so an endless one uses all of its processor time.
+    parameters = limited(limits, attack).model_copy(update={"cpu_s": 2})
     verdict = run_tests(program(attack), "assert f(2) == 4", entry_point="f", parameters=parameters)
     assert not verdict.passed
     assert left_running(before) == []

@@ -81,6 +81,61 @@ def test_a_function_named_like_a_built_in_is_named(level: Level, limits: Sandbox
         run_tests(solution, "assert sum([10,15]) == 25", entry_point=None, parameters=limits)
 
 
+def test_a_function_may_be_named_check(level: Level, limits: SandboxParameters):
+    tests = "assert check(0) == 0\nassert check(3) == 3"
+    for named in ("check", None):
+        right = run_tests("def check(n): return n", tests, entry_point=named, parameters=limits)
+        assert right.passed
+    assert not run_tests(
+        "def check(n): return 0", tests, entry_point="check", parameters=limits
+    ).passed
+
+
+@pytest.mark.parametrize(
+    ("solution", "tests"),
+    [
+        ("def f(d): return d.keys()", "assert sorted(f({'b': 1, 'a': 2})) == ['a', 'b']"),
+        ("def f(d): return d.values()", "assert len(f({'b': 1})) == 1"),
+        ("def f(d): return (x for x in d)", "assert list(f([1, 2])) == [1, 2]"),
+        ("f = lambda d: map(abs, d)", "assert set(f([-1, 1])) == {1}"),
+        ("import re\ndef f(d): return re.match('a', d)", "assert f('ab') and not f('b')"),
+        ("import collections\nf = collections.Counter", "assert f('aab') == {'a': 2, 'b': 1}"),
+        (
+            "import collections\nf = collections.Counter",
+            "assert f('aab').most_common(1)[0][1] == 2",
+        ),
+        (
+            "import datetime\ndef f(d): return d + datetime.timedelta(1)",
+            "import datetime\nassert f(datetime.date(2024, 2, 28)) == datetime.date(2024, 2, 29)",
+        ),
+        ("import functools\nf = functools.partial(pow, 2)", "assert f(3) == 8"),
+        ("class F:\n    def __call__(self, x=[]): return x\nf = F()", "assert f() == []"),
+        ("class C:\n    @staticmethod\n    def f(x): return x\nf = C.f", "assert f(x=2) == 2"),
+        ("def f(n): return lambda x: x + n", "assert f(2)(x=3) == 5"),
+        ("def f(x): return {type(x): x}", "assert f(1) == {int: 1} and f('a') == {str: 'a'}"),
+        (
+            "class B:\n    def __bool__(self): raise ValueError\n"
+            "def f(x=None): return isinstance(x, B) if x is not None else B()",
+            "assert f(f()) is True",
+        ),
+        ("import enum\nclass N(enum.IntEnum):\n    A = 3\ndef f(): return N.A", "assert f() == 3"),
+        (
+            "import typing\nclass N(typing.NamedTuple):\n    a: int\ndef f(): return N(3)",
+            "assert f() == (3,)",
+        ),
+        (
+            "def f(): return {(1, 'a'): None, 2.5: [1 + 2j]}",
+            "assert f() == {2.5: [1 + 2j], (1, 'a'): None}",
+        ),
+        ("def f(): return float('inf'), -0.0", "assert f() == (float('inf'), 0)"),
+    ],
+)
+def test_unusual_answers_that_are_right(
+    solution: str, tests: str, level: Level, limits: SandboxParameters
+):
+    assert run_tests(solution, tests, entry_point="f", parameters=limits).passed
+
+
 def test_built_ins_of_the_tests_are_their_own(level: Level, limits: SandboxParameters):
     solution = "def set(x): return 0\ndef abs(x): return 0\ndef f(x): return 5"
     tests = "assert abs(f(1) - 2) < 1e-6"

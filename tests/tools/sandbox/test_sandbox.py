@@ -34,6 +34,11 @@ def test_the_output_is_the_programs(level: Level, limits: SandboxParameters):
     assert 0 < result.seconds < limits.timeout_s
 
 
+def test_a_level_of_this_machine_or_why_it_is_none(named_level: Level):
+    """What is skipped here is not tested on this machine at all; `pytest -rs` shows why."""
+    assert Sandbox(SandboxParameters(isolation=named_level)).run("print(1)").stdout == "1\n"
+
+
 def test_files_are_there_and_can_be_imported(level: Level, limits: SandboxParameters):
     files = {"data/numbers.txt": "1 2 3", "helper.py": "def twice(x): return 2 * x"}
     program = """

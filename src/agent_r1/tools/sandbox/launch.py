@@ -77,7 +77,7 @@ def _bubblewrap(parameters: SandboxParameters) -> list[str]:
             options += ["--ro-bind", path, path]
     for path in layout().hidden:
         options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
-    for name in ("null", "zero", "full", "random", "urandom"):
+    for name in ("null", "full", "random", "urandom"):
         options += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
     options += ["--symlink", "/proc/self/fd", "/dev/fd", "--symlink", PRIVATE, "/dev/shm"]
     options += ["--proc", "/proc"]

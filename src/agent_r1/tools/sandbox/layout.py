@@ -32,7 +32,8 @@ _SYSTEM = (
     "/etc/localtime",
 )
 _READABLE_DEVICES = ("/dev/random", "/dev/urandom")
-_WRITABLE_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+_WRITABLE_DEVICES = ("/dev/null", "/dev/full")
+"""Not /dev/zero: to map it is a way to shared memory that no limit counts."""
 _FIRST_USER = 0x60000000
 """Far from users that exist; a random one of 2^28 makes each run a user of its own."""
 
@@ -86,7 +87,7 @@ def without_hidden(shown: Layout) -> tuple[list[str], list[str]]:
 
 
 def writable_devices() -> list[str]:
-    """Devices that swallow or give, and keep nothing."""
+    """Devices that keep nothing."""
     return list(_WRITABLE_DEVICES)
 
 

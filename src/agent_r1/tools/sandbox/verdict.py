@@ -10,9 +10,12 @@
 3. It passes if the judge says so, with the number that only the judge was given, after the tests
    ran to their end and called the solution. Silence, an early exit and a crash are failures.
 
-What this does not see: arguments are passed by value, so tests of a change in place do not pass;
-functions cannot be passed as arguments, and objects of the solution's own classes cannot be
-compared.
+Arguments are passed by value. What a function does to a list, a dictionary or an object of the
+task's own classes is seen by the tests if it returns None.
+
+What this does not do: tests cannot pass functions (such tests are unusable, and score nothing); an
+iterator is sent as all it yields, so an endless one fails; an object of a class that neither
+the task defines nor ``classes`` names can be passed on, and fails in any comparison.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import json
 import os
 import secrets
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from agent_r1.tools.sandbox.launch import MAIN
@@ -39,6 +43,7 @@ def run_tests(
     *,
     entry_point: str | None,
     prelude: str = "",
+    classes: Collection[str] = (),
     parameters: SandboxParameters | None = None,
 ) -> Verdict:
     """Judge a solution by hidden tests.
@@ -51,6 +56,8 @@ def run_tests(
             Python does not have; so a function named like a built-in needs to be named.
         prelude: code that the task gives and the tests may use: HumanEval's ``prompt``, MBPP's
             ``test_setup_code``. What it defines is the task's, not the solution's.
+        classes: names of classes that a solution must define, because the tests make objects of
+            them. Attributes, methods and comparisons of these objects are the solution's.
         parameters: limits of each of the two processes; ``timeout_s`` is for all calls together,
             from the first one on.
 
@@ -68,6 +75,7 @@ def run_tests(
         "prelude": prelude,
         "tests": tests,
         "entry_point": entry_point,
+        "classes": list(classes),
         "number": number,
         "timeout_s": parameters.timeout_s,
     }
@@ -85,6 +93,7 @@ async def arun_tests(
     *,
     entry_point: str | None,
     prelude: str = "",
+    classes: Collection[str] = (),
     parameters: SandboxParameters | None = None,
 ) -> Verdict:
     """`run_tests` off the event loop. When cancelled, it ends by its own time limit."""
@@ -94,6 +103,7 @@ async def arun_tests(
         tests,
         entry_point=entry_point,
         prelude=prelude,
+        classes=classes,
         parameters=parameters,
     )
     return await WORKERS.run(judge)
@@ -123,7 +133,7 @@ def _run_both(
             tested = stack.enter_context(
                 Confined(
                     level,
-                    {**_program("solution"), "solution.txt": solution},
+                    {**_program("solution", "messages", "values"), "solution.txt": solution},
                     patient,
                     stdin=calls_out,
                     stdout=answers_in,
@@ -132,7 +142,7 @@ def _run_both(
             judge = stack.enter_context(
                 Confined(
                     level,
-                    {**_program("judge"), "task.json": task},
+                    {**_program("judge", "channel", "messages", "values"), "task.json": task},
                     patient,
                     stdin=answers_out,
                     stdout=calls_in,
@@ -144,11 +154,12 @@ def _run_both(
 
 
 @functools.cache
-def _program(name: str) -> dict[str, str]:
+def _program(name: str, *modules: str) -> dict[str, str]:
     inside = Path(__file__).parent / "inside"
+    sources = {MAIN: name} | {f"{module}.py": module for module in modules}
     return {
-        MAIN: (inside / f"{name}.py").read_text(encoding="utf-8"),
-        "values.py": (inside / "values.py").read_text(encoding="utf-8"),
+        file: (inside / f"{source}.py").read_text(encoding="utf-8")
+        for file, source in sources.items()
     }
 
 

@@ -2,5 +2,6 @@
 
 `start` reads what to run; `namespaces` and `confine` take away what the program must not have;
 `supervise` runs it, watches it and leaves nothing behind. `solution` and `judge` are the two
-programs that a code reward runs, with `values` as their language.
+programs that a code reward runs, with `values` as their language, in `messages`, and
+`channel` as the judge's side of it.
 """

@@ -1,13 +1,17 @@
 """The process of the tests: runs them against values, and never runs the solution's code.
 
 1. The names that the tests take from the solution are functions here that send the call to the
-   other process and give what `values.decode` makes of the answer.
-2. Code that the task gives (``prelude``: imports and functions of a prompt) is the task's own here:
-   the solution cannot replace a function that the tests check it with. Built-ins and modules of
-   the standard library are this process's, too; only the entry point is always the solution's.
-3. ``check(candidate)`` is called if the tests define it (HumanEval); else the tests are
+   other process and give what `values.decode` makes of the answer (`channel`).
+2. Code that the task gives (``prelude``: imports, functions and classes of a prompt) is the task's
+   own here: the solution cannot replace a function that the tests check it with, and objects of
+   such a class are judged by the task's class. Built-ins and modules of the standard library are
+   this process's, too; only the entry point is always the solution's.
+3. Objects of classes that the tests expect of a solution (``classes``) stay with the solution, and
+   are used from here by number (`channel.Handle`). In all other tasks an object of the
+   solution's can only be passed on.
+4. ``check(candidate)`` is called if the tests define it (HumanEval); else the tests are
    statements (MBPP).
-4. The verdict goes to the caller with the number that it gave, which only this process knows.
+5. The verdict goes to the caller with the number that it gave, which only this process knows.
 """
 
 from __future__ import annotations
@@ -19,88 +23,10 @@ import os
 import signal
 import sys
 import types
-from collections.abc import Callable
-from typing import Any, TextIO
+from typing import Any
 
-import values  # type: ignore[import-not-found]  # lies beside this file in the private folder
-
-
-class SolutionGone(BaseException):
-    """No answer will come. Not an Exception: tests that expect one must not take this for it."""
-
-
-class Unusable(BaseException):
-    """The tests themselves are at fault."""
-
-
-class Channel:
-    """Calls to the solution."""
-
-    def __init__(self, calls: TextIO, answers: TextIO, timeout_s: float):
-        self._calls = calls
-        self._answers = answers
-        self._timeout_s = timeout_s
-        self.made = 0
-        self.gone = ""
-        self.raised: BaseException | None = None
-        """The last exception that the solution raised."""
-
-    def function(self, name: str) -> Callable[..., Any]:
-        """The solution's function of that name."""
-
-        def call(*arguments: Any, **keywords: Any) -> Any:
-            return self._call(name, arguments, keywords)
-
-        return call
-
-    def out_of_time(self, *_: object) -> None:
-        """Handler of the alarm that the first call sets."""
-        self.gone = f"it took longer than {self._timeout_s:g} s"
-        raise SolutionGone
-
-    def _call(self, name: str, arguments: tuple, keywords: dict[str, Any]) -> Any:
-        if self.gone:
-            raise SolutionGone
-        sent = {
-            "name": name,
-            "arguments": values.encode(arguments, _number),
-            "keywords": values.encode(keywords, _number),
-        }
-        if self.made == 0:  # the solution's process has started: from now on it is its time
-            signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
-        self.made += 1
-        try:
-            self._calls.write(values.write(sent))
-            self._calls.flush()
-            line = self._answers.readline(values.MAX_CHARS)
-            if not line.endswith("\n"):
-                raise EOFError("the answer is too long" if len(line) > 1 << 20 else "")
-            answer = values.read(line)
-            if "value" in answer:
-                return values.decode(answer["value"])
-        except (OSError, EOFError, ValueError) as error:
-            gone = isinstance(error, OSError) or not str(error)
-            self.gone = "it ended before it had answered" if gone else str(error)
-            raise SolutionGone from None
-        self.raised = _exception(answer.get("raised"), answer.get("message"))
-        raise self.raised
-
-
-def _number(value: Any) -> int:
-    if isinstance(value, values.Opaque):
-        return value.number
-    raise Unusable(f"the tests pass a {type(value).__name__}, which cannot be sent")
-
-
-def _exception(name: Any, message: Any) -> Exception:
-    """The built-in exception of that name, so that tests can expect it."""
-    kind = getattr(builtins, name, None) if isinstance(name, str) else None
-    if isinstance(kind, type) and issubclass(kind, Exception):
-        try:
-            return kind(str(message))
-        except TypeError:  # UnicodeDecodeError and others that want more
-            pass
-    return RuntimeError(f"{name}: {message}"[:300])
+# Beside this file in the private folder.
+from channel import Channel, SolutionGone, Unusable  # type: ignore[import-not-found]
 
 
 def judge(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
@@ -108,10 +34,14 @@ def judge(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
     names: dict[str, Any] = {"__name__": "tests"}
     try:
         exec(compile(task["prelude"], "prelude", "exec"), names)
+        channel.own = {
+            name: value
+            for name, value in names.items()
+            if isinstance(value, type) and value.__module__ == names["__name__"]
+        }
         code = compile(task["tests"], "tests", "exec")
-        given = set(names)
         _bind(code, names, channel, task["entry_point"])
-        return _run(code, names, channel, task["entry_point"], given)
+        return _run(code, names, channel, task["entry_point"])
     except Unusable as error:
         return "unusable", str(error)
     except (Exception, SystemExit) as error:
@@ -123,11 +53,11 @@ def _run(
     names: dict[str, Any],
     channel: Channel,
     entry_point: str | None,
-    given: set[str],
 ) -> tuple[str, str]:
+    other_check = names.get("check")  # the task's, or the solution's
     try:
         exec(code, names)
-        if entry_point and "check" in names and "check" not in given:
+        if entry_point and names.get("check") is not other_check:
             names["check"](names[entry_point])
     except SolutionGone:
         return "gone", channel.gone
@@ -174,7 +104,7 @@ def main() -> None:
         os.dup2(silence, stream)
     with open("task.json", encoding="utf-8") as file:
         task = json.load(file)
-    channel = Channel(calls, answers, task["timeout_s"])
+    channel = Channel(calls, answers, task["timeout_s"], handles=bool(task["classes"]))
     signal.signal(signal.SIGALRM, channel.out_of_time)
     outcome, detail = judge(task, channel)
     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -22,7 +22,7 @@ from .kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDON
 _NEW_USER = 0x10000000
 _NEW_REST = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x40000000
 _BASE, _OLD = "/tmp", "/old"
-_DEVICES = ("null", "zero", "full", "random", "urandom")
+_DEVICES = ("null", "full", "random", "urandom")
 MAX_FILES = 10_000
 """In the private folder: each takes kernel memory that its size does not show."""
 

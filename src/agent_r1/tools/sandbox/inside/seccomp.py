@@ -1,13 +1,17 @@
 """A seccomp filter: system calls that no program here needs fail with "operation not permitted".
 
-1. Always refused: sockets (`socketpair` stays, for asyncio); reaching into other processes; mounts
-   and new namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC); parts of
-   the kernel that programs do not use and exploits do (bpf, io_uring, userfaultfd, keys, …).
+1. Always refused: sockets (`socketpair` stays, for asyncio, as a stream: a pair of datagram sockets
+   can write to any other socket of the machine); reaching into other processes; mounts and new
+   namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC, and shared
+   anonymous mappings, which keep all their pages when all but one are unmapped); watching files
+   (inotify tells names in folders that cannot be opened); parts of the kernel that programs do not
+   use and exploits do (bpf, io_uring, userfaultfd, keys, …).
 2. Where the program can see other processes (level `rlimits`): signals to any process but itself,
    limits and scheduling of others, and, because Landlock does not cover them, changes of modes,
-   owners and times of files.
-3. `clone3` does not exist ("not implemented"): its flags stand in memory, where a filter cannot
-   look, and libraries fall back to `clone`.
+   owners, times and attributes of files.
+3. "Not implemented": `clone3`, whose flags stand in memory, where a filter cannot look, and every
+   call that is newer than these tables, which could be a new way to do what is refused. Libraries
+   fall back to older calls.
 """
 
 from __future__ import annotations
@@ -20,7 +24,8 @@ import struct
 from .kernel import MACHINE, PR_SET_SECCOMP, prctl
 
 _X86_64 = """
-socket 41 ptrace 101 process_vm_readv 310 process_vm_writev 311 kcmp 312 pidfd_getfd 438
+socket 41 connect 42 bind 49 listen 50 inotify_init 253 inotify_init1 294 io_setup 206
+ptrace 101 process_vm_readv 310 process_vm_writev 311 kcmp 312 pidfd_getfd 438
 process_madvise 440 mount 165 umount2 166 pivot_root 155 chroot 161 open_tree 428 move_mount 429
 fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 unshare 272 setns 308
 memfd_create 319 memfd_secret 447 shmget 29 shmat 30 semget 64 msgget 68 mq_open 240
@@ -41,7 +46,8 @@ utimes 235 futimesat 261 utimensat 280 setxattr 188 lsetxattr 189 fsetxattr 190 
 lremovexattr 198 fremovexattr 199
 """
 _AARCH64 = """
-socket 198 ptrace 117 process_vm_readv 270 process_vm_writev 271 kcmp 272 pidfd_getfd 438
+socket 198 connect 203 bind 200 listen 201 inotify_init1 26 io_setup 0
+ptrace 117 process_vm_readv 270 process_vm_writev 271 kcmp 272 pidfd_getfd 438
 process_madvise 440 mount 40 umount2 39 pivot_root 41 chroot 51 open_tree 428 move_mount 429
 fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 unshare 97 setns 268
 memfd_create 279 memfd_secret 447 shmget 194 shmat 196 semget 190 msgget 186 mq_open 180
@@ -67,21 +73,32 @@ _TABLES = {
         _X86_64,
         _X86_64_OTHERS,
         {"clone": 56, "clone3": 435, "ioctl": 16, "kill": 62, "tgkill": 234, "fcntl": 72}
-        | {"prlimit64": 302},
+        | {"prlimit64": 302, "socketpair": 53, "mmap": 9},
     ),
     "aarch64": (
         0xC00000B7,
         _AARCH64,
         _AARCH64_OTHERS,
         {"clone": 220, "clone3": 435, "ioctl": 29, "kill": 129, "tgkill": 131, "fcntl": 25}
-        | {"prlimit64": 261},
+        | {"prlimit64": 261, "socketpair": 199, "mmap": 222},
     ),
 }
 _CLONE_NEW = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x20000
 _TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP = 0x5412, 0x541C, 0x8901, 0x8902
+_FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
 _F_SETOWN, _F_SETOWN_EX = 8, 15
+_STREAMS = [
+    1 | close_on_exec | nonblocking
+    for close_on_exec in (0, 1 << 19)
+    for nonblocking in (0, 1 << 11)
+]
+_AFTER_AF_UNIX = 2
+_FIRST_UNKNOWN = 453
+"""From 424 on a call has one number on every architecture; the tables know those before this."""
 
-_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
+_SHARED_ANONYMOUS = 0x21
+
+_LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4
 
@@ -110,6 +127,15 @@ class _Filter:
         for value in values:
             self.add(test, value, 0, 1)
             self.add(_RETURN, _ERRNO | errno.EPERM)
+        self.add(_LOAD, _NUMBER)
+
+    def refuse_bits(self, call: int, argument: int, bits: int) -> None:
+        """Refuse ``call`` if all ``bits`` of its argument are set."""
+        self.add(_EQUAL, call, 0, 5)
+        self.add(_LOAD, _argument(argument))
+        self.add(_AND, bits)
+        self.add(_EQUAL, bits, 0, 1)
+        self.add(_RETURN, _ERRNO | errno.EPERM)
         self.add(_LOAD, _NUMBER)
 
     def refuse_but(self, call: int, argument: int, allowed: list[int]) -> None:
@@ -143,16 +169,20 @@ def install(*, sees_others: bool) -> None:
     program.add(_EQUAL, architecture, 1, 0)
     program.add(_RETURN, _KILL)
     program.add(_LOAD, _NUMBER)
-    if MACHINE == "x86_64":  # the x32 calls, which are the same ones by other numbers
-        program.add(_AT_LEAST, 0x40000000, 0, 1)
-        program.add(_RETURN, _ERRNO | errno.ENOSYS)
+    # Among them the x32 calls of x86_64: the same ones by other numbers.
+    program.add(_AT_LEAST, _FIRST_UNKNOWN, 0, 1)
+    program.add(_RETURN, _ERRNO | errno.ENOSYS)
     for number in (always + others * sees_others).split()[1::2]:
         program.refuse(int(number))
     program.refuse(by_argument["clone3"], errno.ENOSYS)
     program.refuse_values(by_argument["clone"], 0, [_CLONE_NEW], _ANY_BIT)
     program.refuse_values(by_argument["ioctl"], 1, [_TIOCSTI, _TIOCLINUX], _EQUAL)
+    program.refuse_values(by_argument["socketpair"], 0, [_AFTER_AF_UNIX], _AT_LEAST)
+    program.refuse_but(by_argument["socketpair"], 1, _STREAMS)
+    program.refuse_bits(by_argument["mmap"], 3, _SHARED_ANONYMOUS)
     if sees_others:
-        program.refuse_values(by_argument["ioctl"], 1, [_FIOSETOWN, _SIOCSPGRP], _EQUAL)
+        changes = [_FIOSETOWN, _SIOCSPGRP, _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR]
+        program.refuse_values(by_argument["ioctl"], 1, changes, _EQUAL)
         program.refuse_values(by_argument["fcntl"], 1, [_F_SETOWN, _F_SETOWN_EX], _EQUAL)
         program.refuse_but(by_argument["prlimit64"], 0, [0, os.getpid()])
         program.refuse_but(by_argument["kill"], 0, [os.getpid()])

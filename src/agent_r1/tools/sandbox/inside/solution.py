@@ -6,12 +6,48 @@ write other answers, and any answer is only a value, judged elsewhere. It does n
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import types
 from typing import Any
 
-import values  # type: ignore[import-not-found]  # lies beside this file in the private folder
+# Beside this file in the private folder.
+import messages  # type: ignore[import-not-found]
+import values  # type: ignore[import-not-found]
+
+_OPERATIONS = {
+    ".getattr": getattr,
+    ".setattr": setattr,
+    ".call": operator.call,
+    ".bool": bool,
+    ".len": len,
+    ".str": str,
+    ".repr": repr,
+    ".iter": iter,
+    ".getitem": operator.getitem,
+    **{f".{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "gt", "le", "ge")},
+}
+"""What the judge does with an object by its number; no function of a solution has such a name."""
+
+
+class Objects:
+    """What the judge knows by number; an object keeps its number."""
+
+    def __init__(self) -> None:
+        self._objects: list[Any] = []
+        self._numbers: dict[int, int] = {}
+
+    def known_as(self, value: Any) -> tuple[int, bool]:
+        """The number of an object, from now on, and its truth at this moment."""
+        if id(value) not in self._numbers:
+            self._numbers[id(value)] = len(self._objects)
+            self._objects.append(value)
+        return self._numbers[id(value)], _truth(value)
+
+    def of(self, number: int, truth: bool) -> Any:
+        """The object of that number."""
+        return self._objects[number]
 
 
 def main() -> None:
@@ -25,36 +61,44 @@ def main() -> None:
         source = file.read()
     module = types.ModuleType("solution")
     sys.modules["solution"] = module
-    objects: list[Any] = []
+    objects = Objects()
     failure = None
     try:
         exec(compile(source, "solution.py", "exec"), module.__dict__)
     except BaseException as error:  # also exit(): the calls are then answered with it
         failure = error
     for line in calls:
-        answers.write(values.write(_answer(line, module, objects, failure)))
+        answers.write(messages.write(_answer(line, module, objects, failure)))
         answers.flush()
 
 
 def _answer(
-    line: str, module: types.ModuleType, objects: list[Any], failure: BaseException | None
+    line: str, module: types.ModuleType, objects: Objects, failure: BaseException | None
 ) -> dict[str, Any]:
-    def number_of(value: Any) -> int:
-        objects.append(value)
-        return len(objects) - 1
-
     try:
         if failure is not None:
             raise failure
-        call = values.read(line)
-        arguments = values.decode(call["arguments"], objects.__getitem__)
-        keywords = values.decode(call["keywords"], objects.__getitem__)
-        if call["name"] not in module.__dict__:
+        call = messages.read(line)
+        names = module.__dict__
+        own = {name: names[name] for name in call["own"] if isinstance(names.get(name), type)}
+        arguments = values.decode(call["arguments"], objects.of, own)
+        keywords = values.decode(call["keywords"], objects.of, own)
+        if call["name"] not in names and call["name"] not in _OPERATIONS:
             raise NameError(f"name '{call['name']}' is not defined")
-        value = module.__dict__[call["name"]](*arguments, **keywords)
-        return {"value": values.encode(value, number_of)}
+        value = {**names, **_OPERATIONS}[call["name"]](*arguments, **keywords)
+        answer = {"value": values.encode(value, objects.known_as, own)}
+        if value is None:  # then the arguments may be the answer
+            answer["arguments"] = values.encode(arguments, objects.known_as, own)
+        return answer
     except BaseException as error:
         return {"raised": type(error).__name__, "message": _text(error)}
+
+
+def _truth(value: Any) -> bool:
+    try:
+        return bool(value)
+    except Exception:  # it has none
+        return True
 
 
 def _text(error: BaseException) -> str:

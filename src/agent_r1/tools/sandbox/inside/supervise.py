@@ -133,7 +133,7 @@ def descendants() -> list[tuple[int, int, int]]:
         if fields:
             pid = int(name)
             parents[pid] = fields.get("PPid", 0)
-            own = fields.get("RssAnon", 0) + fields.get("RssShmem", 0)
+            own = sum(fields.get(kind, 0) for kind in ("RssAnon", "RssShmem", "VmSwap"))
             sizes[pid] = (own, fields.get("Threads", 1))
     me = os.getpid()
     found = [pid for pid in parents if pid != me and _is_below(pid, me, parents)]
@@ -141,13 +141,23 @@ def descendants() -> list[tuple[int, int, int]]:
 
 
 def _status(pid: str) -> dict[str, int]:
+    fields = _fields(f"/proc/{pid}/status")
+    if fields and "RssAnon" not in fields:
+        # The first thread has ended; others may live on, and they know the memory of all.
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                fields = _fields(f"/proc/{pid}/task/{thread}/status") | fields
+    return fields
+
+
+def _fields(path: str) -> dict[str, int]:
     try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+        with open(path, encoding="utf-8", errors="replace") as file:
             lines = file.read().splitlines()
     except OSError:  # it has ended
         return {}
     pairs = (line.split(":", 1) for line in lines if ":" in line)
-    wanted = ("PPid", "RssAnon", "RssShmem", "Threads")
+    wanted = ("PPid", "RssAnon", "RssShmem", "VmSwap", "Threads")
     return {name: int(value.split()[0]) for name, value in pairs if name in wanted}
 
 

@@ -1,0 +1,211 @@
+"""The judge's side of the calls between two processes: what a call sends, and what may come back.
+
+Every answer is a plain value, an object of the task's own classes made anew here, a number that
+stands for an object of the solution's, or an exception of a known class. Nothing of it is code.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import signal
+from collections.abc import Callable
+from typing import Any, TextIO
+
+# Beside this file in the private folder.
+import messages  # type: ignore[import-not-found]
+import values  # type: ignore[import-not-found]
+
+
+class SolutionGone(BaseException):
+    """No answer will come. Not an Exception: tests that expect one must not take this for it."""
+
+
+class Unusable(BaseException):
+    """The tests themselves are at fault."""
+
+
+class Channel:
+    """Calls to the solution."""
+
+    def __init__(self, calls: TextIO, answers: TextIO, timeout_s: float, *, handles: bool):
+        self._calls = calls
+        self._answers = answers
+        self._timeout_s = timeout_s
+        self._handles = handles
+        self._objects: dict[int, values.Opaque] = {}
+        self.own: dict[str, type] = {}
+        """Name → class, of those that the task defines."""
+        self.made = 0
+        self.gone = ""
+        self.raised: BaseException | None = None
+        """The last exception that the solution raised."""
+
+    def function(self, name: str) -> Callable[..., Any]:
+        """The solution's function of that name."""
+
+        def call(*arguments: Any, **keywords: Any) -> Any:
+            return self.call(name, arguments, keywords)
+
+        return call
+
+    def out_of_time(self, *_: object) -> None:
+        """Handler of the alarm that the first call sets."""
+        self.gone = f"it took longer than {self._timeout_s:g} s"
+        raise SolutionGone
+
+    def call(self, name: str, arguments: tuple, keywords: dict[str, Any] | None = None) -> Any:
+        """The answer to one call; ``.name`` is one of the operations on an object."""
+        if self.gone:
+            raise SolutionGone
+        sent = {
+            "name": name,
+            "arguments": values.encode(arguments, _known_as, self.own),
+            "keywords": values.encode(keywords or {}, _known_as, self.own),
+            "own": list(self.own),
+        }
+        if self.made == 0:  # the solution's process has started: from now on it is its time
+            signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
+        self.made += 1
+        try:
+            self._calls.write(messages.write(sent))
+            self._calls.flush()
+            line = self._answers.readline(messages.MAX_CHARS)
+            if not line.endswith("\n"):
+                raise EOFError("the answer is too long" if len(line) > 1 << 20 else "")
+            answer = messages.read(line)
+            if "value" in answer:
+                value = self._decode(answer["value"])
+                if value is None and "arguments" in answer:
+                    _change(arguments, self._decode(answer["arguments"]))
+                return value
+        except (OSError, EOFError, ValueError) as error:
+            gone = isinstance(error, OSError) or not str(error)
+            self.gone = "it ended before it had answered" if gone else str(error)
+            raise SolutionGone from None
+        self.raised = _exception(answer.get("raised"), answer.get("message"), self.own)
+        raise self.raised
+
+    def _decode(self, value: Any) -> Any:
+        return values.decode(value, self._object, self.own)
+
+    def _object(self, number: int, truth: bool) -> values.Opaque:
+        if number not in self._objects:
+            kind = Handle if self._handles else Answer
+            self._objects[number] = kind(number, truth, self)
+        vars(self._objects[number])["opaque_truth"] = truth  # as it is now
+        return self._objects[number]
+
+
+class Answer(values.Opaque):
+    """An object in the solution's process. It may be a function, whose call is answered there."""
+
+    def __init__(self, number: int, truth: bool, channel: Channel):
+        vars(self).update(opaque_number=number, opaque_truth=truth, opaque_channel=channel)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.opaque_channel.call(".call", (self, *arguments), keywords)
+
+
+class Handle(Answer):
+    """An object in the solution's process, of a class that the tests expect a solution to define.
+
+    Its attributes and methods are the solution's answers, as what a function returns is. Two of
+    them are compared there: whoever makes both sides could as well return two equal numbers. With
+    anything else they are not compared, and they are no operands: ``f(x) - 4`` of an object whose
+    subtraction gives 0 would be a pass without an answer.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        return self.opaque_channel.call(".getattr", (self, name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.opaque_channel.call(".setattr", (self, name, value))
+
+    def _compare(self, operation: str, other: Any) -> Any:
+        if not isinstance(other, Handle):
+            self._refuse()
+        return self.opaque_channel.call(operation, (self, other))
+
+    def __eq__(self, other: object) -> Any:
+        return False if other is None else self._compare(".eq", other)
+
+    def __ne__(self, other: object) -> Any:
+        return True if other is None else self._compare(".ne", other)
+
+    def __lt__(self, other: object) -> Any:
+        return self._compare(".lt", other)
+
+    def __gt__(self, other: object) -> Any:
+        return self._compare(".gt", other)
+
+    def __le__(self, other: object) -> Any:
+        return self._compare(".le", other)
+
+    def __ge__(self, other: object) -> Any:
+        return self._compare(".ge", other)
+
+    __hash__ = object.__hash__
+
+    def __bool__(self) -> bool:
+        return self.opaque_channel.call(".bool", (self,))
+
+    def __len__(self) -> int:
+        return self.opaque_channel.call(".len", (self,))
+
+    def __str__(self) -> str:
+        return self.opaque_channel.call(".str", (self,))
+
+    def __repr__(self) -> str:
+        return self.opaque_channel.call(".repr", (self,))
+
+    def __iter__(self) -> Any:
+        return self.opaque_channel.call(".iter", (self,))
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.opaque_channel.call(".getitem", (self, key))
+
+
+def _known_as(value: Any) -> tuple[int, bool]:
+    if isinstance(value, values.Opaque):
+        return value.opaque_number, value.opaque_truth
+    raise Unusable(f"the tests pass a {type(value).__name__}, which cannot be sent")
+
+
+def _change(arguments: tuple, changed: Any) -> None:
+    """Do to the tests' own lists what the solution did to its copies.
+
+    Only after a call that returned None: a function that changes its argument has no other answer.
+    One that returns an answer must not change what the tests go on to compare it with.
+    """
+    for old, new in zip(arguments, changed, strict=True):
+        if type(old) is not type(new):
+            continue
+        if isinstance(old, list | bytearray):
+            old[:] = new
+        elif isinstance(old, dict | set):
+            old.clear()
+            old.update(new)
+        elif isinstance(old, collections.deque):
+            old.clear()
+            old.extend(new)
+        elif values.form_of(type(old)) == "instance" and not isinstance(old, values.Opaque):
+            for name in values.attributes(old):
+                object.__delattr__(old, name)
+            for name, item in values.attributes(new).items():
+                object.__setattr__(old, name, item)
+
+
+def _exception(name: Any, message: Any, own: dict[str, type]) -> Exception:
+    """The exception of that name, so that tests can expect it.
+
+    Not StopIteration: raised within a ``map`` of the tests, it would end their loop.
+    """
+    kind = {**vars(builtins), **own}.get(name) if isinstance(name, str) else None
+    usable = isinstance(kind, type) and issubclass(kind, Exception)
+    if usable and not issubclass(kind, StopIteration | StopAsyncIteration):
+        try:
+            return kind(str(message))
+        except TypeError:  # UnicodeDecodeError and others that want more
+            pass
+    return RuntimeError(f"{name}: {message}"[:300])

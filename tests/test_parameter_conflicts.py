@@ -85,19 +85,8 @@ CASES: list[tuple[dict[str, Any], list[str]]] = [
         ["reward.terms is empty, so every reward would be 0: give it a term"],
     ),
     (
-        {"environment": {"name": "code"}},
-        ["environment.name is code, whose tasks have no accepted answers, so no answer"],
-    ),
-    (
-        {"reward": {"terms": {"outcome": {"metric": "environment"}}}},
-        ["environment.name is multihop_qa, which rewards nothing itself, so no answer"],
-    ),
-    (
-        {
-            "environment": {"name": "math"},
-            "reward": {"environments": {"math": {"terms": {"outcome": {"metric": "environment"}}}}},
-        },
-        ["environment.name is math, which rewards nothing itself, so no answer"],
+        {"demonstrations": {"count": 0}},
+        ["demonstrations.count is 0, so the warm start has nothing to imitate: set sft.enabled"],
     ),
     (
         {"stop": {"exact_match": 0.9}, "evaluation": {"every": 0}},
@@ -124,6 +113,7 @@ def test_every_conflict_has_a_case() -> None:
         CRITIC | {"advantage": {"estimator": "gae"}},
         CRITIC | {"advantage": {"estimator": "returns"}, "rollout": {"group_size": 1}},
         {"logprobs": {"reference": False}},
+        {"demonstrations": {"count": 0}, "sft": {"enabled": False}},
         {"advantage": {"whiten_by": "environment", "whiten": True}},
         {"advantage": {"whiten_by": "environment", "estimator": "reinforce_plus_plus"}},
         {"advantage": {"kl_coef": 0.1}, "update": {"objective": "sft"}},

@@ -188,6 +188,77 @@ def test_tasks_and_who_plays_them_are_checked_before_any_work(model, values, mes
     assert message in str(caught.value)
 
 
+SOLVED = {"terms": {"outcome": {"metric": "environment"}}}
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (
+            {"reward": {"terms": {"outcome": {"metric": "numeric"}}}},
+            "reward.terms.outcome.metric is numeric, which cannot tell whether a task of "
+            "'knowledge_base' is solved: set it to exact_match or f1 or substring",
+        ),
+        (
+            {"reward": SOLVED},
+            "which cannot tell whether a task of 'knowledge_base' is solved",
+        ),
+        (
+            {"environment": {"name": "code"}},
+            "reward.terms.outcome.metric is exact_match, which cannot tell whether a task of "
+            "'functions' is solved: set it to environment",
+        ),
+        (
+            {"environment": {"name": "math"}, "reward": {"environments": {"math": SOLVED}}},
+            "reward.environments.math.terms.outcome.metric is environment, which cannot tell "
+            "whether a task of 'word_problems' is solved: set it to numeric or",
+        ),
+        (
+            {"tasks": {"sources": {"knowledge_base": {}, "functions": {}}}},
+            "set it to environment, or for these tasks alone reward.environments.code.terms",
+        ),
+    ],
+)
+def test_a_metric_that_knows_no_solution_of_a_task_is_refused(model, values, message):
+    with pytest.raises(ParameterError) as caught:
+        check(model, **values)
+    assert message in str(caught.value)
+
+
+def test_who_plays_a_task_otherwise_than_it_was_made_for_knows_what_solves_it(model):
+    by_gym = {"sources": {"word_problems": {"environment": "gymnasium"}}}
+    check(model, tasks=by_gym, reward=SOLVED)
+    check(model, environment={"name": "code"}, reward={"terms": {"environment": {}}})
+    both = {"terms": {"outcome": {}, "environment": {}}}
+    check(model, environment={"name": "code"}, reward=both)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        (
+            {"sources": {"hotpotqa": {"files": {"train": "a.json", "validation": "a.json"}}}},
+            "evaluation.splits names the split 'held_out', but no source of tasks has it (hotpotqa "
+            "has train, validation): give it a file or a source, or take it out of evaluation",
+        ),
+        (
+            {"sources": {"hotpotqa": {"files": {"train": "a.json", "held_out": "a.json"}}}},
+            "validate_policy plays the split 'validation', but no source of tasks has it",
+        ),
+        ({"sizes": {"train": 0}}, "training plays the split 'train', but tasks.sizes.train is 0"),
+        (
+            {"sources": {"textworld": {"max_games": {"held_out": 0}}}},
+            "no source of tasks has it (textworld has train, validation, in_domain, ood)",
+        ),
+    ],
+)
+def test_a_split_that_is_played_has_tasks(model, tasks, message):
+    reward = {"terms": {"format": {}}}
+    with pytest.raises(ParameterError) as caught:
+        check(model, tasks=tasks, reward=reward, evaluation={"splits": ["held_out"]})
+    assert message in str(caught.value)
+
+
 def test_a_benchmark_is_chosen_by_two_keys(model):
     numeric = {"terms": {"outcome": {"metric": "numeric"}}}
     check(model, environment={"name": "math"}, reward=numeric)

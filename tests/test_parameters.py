@@ -18,6 +18,7 @@ class Outer(Parameters):
     temperature: float = 1.0
     inner: Inner = Inner()
     named: Any = None
+    items: tuple[str, ...] = ()
 
     @field_validator("named", mode="before")
     @classmethod
@@ -38,6 +39,7 @@ def test_defaults_fill_what_is_missing():
         "temperature": 1.0,
         "inner": {"width": 4},
         "named": None,
+        "items": (),
     }
 
 
@@ -58,6 +60,13 @@ def test_an_unknown_nested_key_is_named_with_its_path_and_its_own_neighbours():
 def test_a_bad_value_is_named_with_its_key_and_what_was_given():
     with pytest.raises(ParameterError, match=r"'outer\.temperature'.*got 'hot'"):
         Outer.read({"temperature": "hot"}, "outer")
+
+
+def test_what_is_expected_is_said_in_words_of_yaml():
+    with pytest.raises(ParameterError, match=r"'outer\.items': Input should be a list \(got 'a'"):
+        Outer.read({"items": "a"}, "outer")
+    with pytest.raises(ParameterError, match=r"'outer\.inner': Input should be a group of keys"):
+        Outer.read({"inner": 3}, "outer")
 
 
 def test_a_group_that_is_none_is_refused():

@@ -7,12 +7,15 @@ when that is so, and what to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agent_r1.advantages.registry import ESTIMATORS, Estimator, estimator
 from agent_r1.losses.base import Objective
 from agent_r1.losses.registry import objective
+from agent_r1.schemas import SPLITS
+from agent_r1.tasks.registry import find_source
+from agent_r1.tasks.source import SourceParameters
 
 
 class Chosen(NamedTuple):
@@ -63,21 +66,6 @@ def _single(chosen: Chosen) -> bool:
 def _without_terms(chosen: Chosen) -> bool:
     environments = chosen.value("reward.environments").values()
     return not any([chosen.value("reward.terms"), *(each["terms"] for each in environments)])
-
-
-_JUDGE_THEMSELVES = ("code", "textworld")
-"""Environments whose default tasks have no accepted answers: they alone can tell."""
-_LEAVE_IT = {"multihop_qa": "exact_match or f1", "math": "numeric"}
-"""Environments that leave it to the outcome term to judge their default tasks → by what."""
-
-
-def _outcome(chosen: Chosen) -> str | None:
-    """The metric that judges the default tasks of the environment; None if others do, or nobody."""
-    name, rewards = chosen.value("environment.name"), chosen.value("reward")
-    terms = rewards["environments"].get(name, rewards)["terms"]
-    if chosen.value("tasks.sources") or "environment" in terms or "outcome" not in terms:
-        return None
-    return terms["outcome"]["metric"]
 
 
 _WITH_RETURNS = ", ".join(name for name, known in ESTIMATORS.items() if known.has_returns)
@@ -145,22 +133,9 @@ CONFLICTS = (
         "reward.terms is empty, so every reward would be 0: give it a term, such as outcome",
     ),
     Conflict(
-        lambda chosen: (
-            chosen.value("environment.name") in _JUDGE_THEMSELVES
-            and _outcome(chosen) not in (None, "environment")
-        ),
-        "environment.name is {environment.name}, whose tasks have no accepted answers, so no "
-        "answer would be right: set reward.terms.outcome.metric to environment",
-    ),
-    *(
-        Conflict(
-            lambda chosen, name=name: (
-                chosen.value("environment.name") == name and _outcome(chosen) == "environment"
-            ),
-            f"environment.name is {name}, which rewards nothing itself, so no answer would be "
-            f"right: set reward.terms.outcome.metric to {metric}",
-        )
-        for name, metric in _LEAVE_IT.items()
+        lambda chosen: chosen.value("sft.enabled") and not chosen.value("demonstrations.count"),
+        "demonstrations.count is 0, so the warm start has nothing to imitate: set sft.enabled to "
+        "false, or demonstrations.count to 1 or more",
     ),
     Conflict(
         lambda chosen: chosen.value("stop.exact_match") and not chosen.value("evaluation.every"),
@@ -179,6 +154,67 @@ def conflicts(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
         objective(groups["update"]["objective"]),
     )
     return [_filled(row.message, chosen) for row in CONFLICTS if row.applies(chosen)]
+
+
+def source_conflicts(
+    groups: Mapping[str, Mapping[str, Any]], sources: Mapping[str, SourceParameters]
+) -> list[str]:
+    """A line for each split that is played and has no tasks, and for each source whose tasks could
+    never be rewarded.
+
+    Args:
+        groups: all parameters, validated.
+        sources: what the tasks are made by (`agent_r1.tasks.preparation.chosen_sources`).
+    """
+    return [*_empty_splits(groups, sources), *_blind_metrics(groups["reward"], sources)]
+
+
+def _empty_splits(
+    groups: Mapping[str, Mapping[str, Any]], sources: Mapping[str, SourceParameters]
+) -> Iterator[str]:
+    played = {"train": "training plays", "validation": "validate_policy plays"}
+    played |= dict.fromkeys(groups["evaluation"]["splits"], "evaluation.splits names")
+    for split, who in played.items():
+        if not groups["tasks"]["sizes"][split]:
+            yield f"{who} the split '{split}', but tasks.sizes.{split} is 0: set it to 1 or more"
+        elif not any(own.gives(split) for own in sources.values()):
+            splits = {name: ", ".join(_splits(own)) for name, own in sources.items()}
+            have = (f"{name} has {those or 'none'}" for name, those in splits.items())
+            yield (
+                f"{who} the split '{split}', but no source of tasks has it ({'; '.join(have)}): "
+                "give it a file or a source"
+                + (", or take it out of evaluation.splits" if who.startswith("eval") else "")
+            )
+
+
+def _splits(own: SourceParameters) -> list[str]:
+    return [split for split in SPLITS if own.gives(split)]
+
+
+def _blind_metrics(
+    reward: Mapping[str, Any], sources: Mapping[str, SourceParameters]
+) -> Iterator[str]:
+    for name, own in sources.items():
+        source = find_source(name)
+        if own.environment not in (None, source.environment) or not source.metrics:
+            continue
+        path = f"reward.environments.{source.environment}"
+        special = reward["environments"].get(source.environment)
+        outcome = (special or reward)["terms"].get("outcome")
+        if outcome is None or outcome["metric"] in source.metrics:
+            continue
+        if "environment" in source.metrics and "environment" in (special or reward)["terms"]:
+            continue
+        place = f"{path if special else 'reward'}.terms.outcome.metric"
+        yield (
+            f"{place} is {outcome['metric']}, which cannot tell whether a task of '{name}' is "
+            f"solved: set it to {' or '.join(source.metrics)}"
+            + (
+                f", or for these tasks alone {path}.terms"
+                if not special and len(sources) > 1
+                else ""
+            )
+        )
 
 
 def _filled(message: str, chosen: Chosen) -> str:

@@ -197,7 +197,7 @@ def check_references(
     """
     from agent_r1.environments import EnvironmentParameters, check_environment
     from agent_r1.environments.registry import environment_class
-    from agent_r1.parameter_conflicts import conflicts
+    from agent_r1.parameter_conflicts import conflicts, source_conflicts
     from agent_r1.tasks.parameters import TasksParameters
     from agent_r1.tasks.preparation import chosen_sources
     from agent_r1.tasks.registry import find_source
@@ -216,7 +216,7 @@ def check_references(
             environment_class(name)
         except ParameterError as error:
             raise ParameterError(f"parameter 'reward.environments': {error}") from None
-    if problems := conflicts(groups):
+    if problems := [*conflicts(groups), *source_conflicts(groups, sources)]:
         raise ParameterError("\n".join(problems))
     if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
         return

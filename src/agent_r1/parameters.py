@@ -13,6 +13,14 @@ class ParameterError(ValueError):
     """A parameter is unknown or has a value that cannot be used; the message names the key."""
 
 
+_SAID = {
+    "dict_type": "Input should be a group of keys",
+    "model_type": "Input should be a group of keys",
+    "tuple_type": "Input should be a list",
+}
+"""What pydantic says in words of Python, in words of YAML."""
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """A clause that helps with a misspelt name: the nearest known one, then all of them; empty if
     nothing is known."""
@@ -22,6 +30,17 @@ def nearest(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, options, n=1, cutoff=0.5)
     hint = f" Did you mean '{close[0]}'?" if close else ""
     return f"{hint} Known: {', '.join(options)}."
+
+
+def check_address(url: str) -> str:
+    """The address of a server, as it is.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("an address begins with http:// or https://")
+    return url
 
 
 def _refused(path: str, reason: str, got: Any) -> str:
@@ -72,7 +91,8 @@ class Parameters(BaseModel):
                 lines.append(_refused(path, str(problem["ctx"]["error"]), problem["input"]))
             else:
                 got = problem.get("input")
-                lines.append(f"parameter '{path}': {problem['msg']} (got {got!r}).")
+                said = _SAID.get(problem["type"], problem["msg"])
+                lines.append(f"parameter '{path}': {said} (got {got!r}).")
         return "\n".join(lines)
 
     @classmethod

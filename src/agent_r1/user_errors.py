@@ -18,15 +18,22 @@ class UserErrors:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if error is None:
+            return
         from kedro.config import MissingConfigException
 
         from agent_r1.extras import MissingExtraError
         from agent_r1.lineage import LineageError
         from agent_r1.lineage.lock import LockedError
         from agent_r1.parameters import ParameterError
+        from agent_r1.rollout import BrokenEnvironmentError
+        from agent_r1.tasks.demonstrations import DemonstrationError
+        from agent_r1.tasks.files import TaskFileError
+        from agent_r1.tasks.knowledge_base import KnowledgeBaseError
 
         known = (
-            LineageError, LockedError, MissingConfigException, MissingExtraError, ParameterError,
+            BrokenEnvironmentError, DemonstrationError, KnowledgeBaseError, LineageError,
+            LockedError, MissingConfigException, MissingExtraError, ParameterError, TaskFileError,
         )  # fmt: skip
         if isinstance(error, known) or _disk_refuses(error):
             raise click.ClickException(str(error)) from error

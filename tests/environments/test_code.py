@@ -8,6 +8,7 @@ import json
 import fake_sandbox
 import pytest
 
+from agent_r1.chat.code import code_tool, parse_turn
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
@@ -35,7 +36,7 @@ def act(env, **action):
 
 
 def run(env, program):
-    calls = (ToolCall("run", {"program": program}),)
+    calls = (ToolCall("run", {"code": program}),)
     return act(env, type=ActionType.TOOL_CALL, tool_calls=calls)
 
 
@@ -58,6 +59,12 @@ def test_a_solution_that_fails_earns_nothing_and_ends_the_episode_too(judged):
 def test_the_code_block_of_an_answer_is_the_solution(judged):
     act(begin()[0], answer=f"Here it is:\n```python\n{RIGHT}\n```", code=RIGHT)
     assert judged[0]["solution"].endswith(RIGHT)
+
+
+def test_the_chat_format_code_runs_its_blocks(judged):
+    env, _ = begin()
+    turn = parse_turn("```python\nprint(3)\n```", code_tool(env.tools))
+    assert asyncio.run(transition(env, turn)).observation == {"tool_results": ["print(3)"]}
 
 
 HEAD = 'def twice(x):\n    """ Twice x. """\n'

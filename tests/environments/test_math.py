@@ -7,6 +7,7 @@ import json
 
 import fake_sandbox
 
+from agent_r1.chat.code import code_tool, parse_turn
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
 from agent_r1.tools import tool
@@ -47,7 +48,7 @@ def test_a_mistake_in_an_expression_is_told_and_not_tried_again():
 
 def test_python_is_there_only_if_it_is_asked_for():
     assert [spec.name for spec in begin()[0].tools] == ["calculate"]
-    assert act(begin()[0], "python", program="1").tool_results[0].status is ToolStatus.UNKNOWN_TOOL
+    assert act(begin()[0], "python", code="1").tool_results[0].status is ToolStatus.UNKNOWN_TOOL
     env, _ = begin(python=True)
     assert [spec.name for spec in env.tools] == ["calculate", "python"]
 
@@ -66,15 +67,22 @@ def test_the_tools_of_an_mcp_server_are_there_too(monkeypatch):
     assert [spec.name for spec in env.tools] == ["calculate", "look_up"]
 
 
+def test_the_chat_format_code_runs_its_blocks(monkeypatch):
+    fake_sandbox.install(monkeypatch)
+    env, _ = begin(python=True)
+    turn = parse_turn("```python\n27\n```", code_tool(env.tools))
+    assert asyncio.run(transition(env, turn)).observation == {"tool_results": ["27"]}
+
+
 def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
     fake_sandbox.install(monkeypatch)
     env, _ = begin(python=True, sandbox={"timeout_s": 3.0})
-    assert act(env, "python", program="27").observation == {"tool_results": ["27"]}
+    assert act(env, "python", code="27").observation == {"tool_results": ["27"]}
     assert fake_sandbox.Sandbox.asked.timeout_s == 3.0
-    step = act(env, "python", program="boom")
+    step = act(env, "python", code="boom")
     assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS
     assert "NameError: boom" in step.observation["tool_results"][0]
-    step = act(env, "python", program="no sandbox")
+    step = act(env, "python", code="no sandbox")
     assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
 
 

@@ -221,6 +221,19 @@ def test_a_failed_reset_is_an_environment_failure(error):
         asyncio.run(start(Broken(TASK)))
 
 
+def test_a_fault_of_an_environment_is_traced_once_and_not_for_each_trajectory(caplog):
+    class Faulty(BaseEnv):
+        def reset(self):
+            return {}["world"]
+
+    for _ in range(3):
+        with pytest.raises(EnvironmentFailure, match="KeyError"):
+            asyncio.run(start(Faulty(TASK)))
+    (record,) = caplog.records
+    assert record.getMessage().startswith("Faulty failed")
+    assert record.exc_info is not None
+
+
 def test_a_reset_without_an_observation_is_an_environment_failure():
     class Silent(BaseEnv):
         def reset(self):

@@ -125,6 +125,11 @@ def test_p12_a_judge_that_fails_is_null_and_not_zero(server, tmp_path, caplog) -
     assert judged(server.url, tmp_path, "Paris") == [1]  # the failure was not cached
 
 
+def test_an_address_without_a_scheme_is_refused(tmp_path) -> None:
+    with pytest.raises(ParameterError, match=r"terms\.judge\.url': an address begins with"):
+        judged("localhost:8000/v1", tmp_path, "Paris")
+
+
 def test_p12_a_reply_without_a_number_is_null(server, tmp_path) -> None:
     server.replies = {"Paris": "I cannot say."}
     assert judged(server.url, tmp_path, "Paris") == [None]

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_r1.parameters import ParameterError
 from agent_r1.tasks.pages import build_pages
 from agent_r1.tasks.questions import Family, questions
 from agent_r1.tasks.splits import balance, choose, partition_countries, split_of
@@ -19,7 +20,7 @@ def test_countries_are_dealt_as_asked_and_the_same_way_each_time():
 
 
 def test_partitions_that_leave_nothing_to_train_on_are_refused():
-    with pytest.raises(ValueError, match="leave none of 40"):
+    with pytest.raises(ParameterError, match="leave none of 40 countries"):
         partition_countries(NAMES, held_out=30, validation=10, seed=0)
 
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from agent_r1 import schemas
+from agent_r1.parameters import ParameterError
 from agent_r1.tasks import word_problems
 from agent_r1.tasks.word_problems import FAMILIES, PEOPLE, THINGS, Family, make_problems
 from agent_r1.tools.arithmetic import calculate
@@ -78,5 +79,5 @@ def test_more_problems_than_there_are_is_an_error(monkeypatch):
     few = Family("gain", ("{a} + {b}",), ("{a} and {b}?",), (4, 4))
     monkeypatch.setattr(word_problems, "FAMILIES", (few,))
     assert len(make_problems({"train": 9}, seed=1)[0]) == 9
-    with pytest.raises(ValueError, match="fewer than 10 word problems for 'train'"):
+    with pytest.raises(ParameterError, match="train is 10, but there are only 9"):
         make_problems({"train": 10}, seed=1)

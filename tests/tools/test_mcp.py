@@ -127,6 +127,7 @@ def test_the_tools_are_an_environments_tools():
         ({"command": ["no-such-program"]}, "did not start: FileNotFoundError"),
         (STDIO | {"tools": ["subtract"]}, "has no tool 'subtract'. Known: add, die, hang"),
         ({}, "needs either `command` or `url`"),
+        ({"url": "localhost:1/mcp"}, r"'environment\.options\.mcp\.small\.url': an address begins"),
         ({"commands": []}, "Did you mean 'command'"),
     ],
 )

@@ -125,7 +125,8 @@ class TurnFormat:
                 action.answer,
             ):
                 raise ValueError(
-                    f"the {self.name} format cannot express {action}: it reads as {read}"
+                    f"the {self.name} format cannot express {_told(action)}: it reads as "
+                    f"{_told(read)}"
                 )
         layout = self._encoder.pieces(pieces)
         return self._encoder.encode(layout if unspoken else (*layout, self._end_of(action)))
@@ -188,3 +189,10 @@ class TextFormat(TurnFormat):
         if not self.template.several:
             told = ["\n\n".join(told)]
         return self.template.continuation(len(told)), told
+
+
+def _told(action: Action) -> str:
+    """An action in a few words, for messages."""
+    calls = (f"{call.name}({json.dumps(call.arguments)})" for call in action.tool_calls)
+    said = ", ".join(calls) or action.error or action.answer or action.text
+    return f"{action.type} '{said[:120]}'"

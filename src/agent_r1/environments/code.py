@@ -44,6 +44,6 @@ class CodeEnv(BaseEnv):
         return passes(program, prelude=given, limits=self.options.sandbox, **names)
 
     @tool(attempts=1, timeout_s=PATIENCE_S)
-    def run(self, program: str) -> str:
+    def run(self, code: str) -> str:
         """Run a Python program and read what it prints."""
-        return run_program(program, self.options.sandbox)
+        return run_program(code, self.options.sandbox)

@@ -44,6 +44,6 @@ class MathEnv(BaseEnv):
         return calculate(expression)
 
     @tool(attempts=1, timeout_s=PATIENCE_S)
-    def python(self, program: str) -> str:
+    def python(self, code: str) -> str:
         """Run a Python program and read what it prints."""
-        return run_program(program, self.options.sandbox)
+        return run_program(code, self.options.sandbox)

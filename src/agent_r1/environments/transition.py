@@ -17,6 +17,7 @@ import inspect
 import json
 import logging
 import math
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -34,6 +35,9 @@ from agent_r1.tools.failures import reason, short
 from agent_r1.tools.threads import TimeLimitExceeded, call_within
 
 logger = logging.getLogger(__name__)
+
+_logged: set[tuple[Any, ...]] = set()
+"""Faults that were told: environment, exception, file and line."""
 
 MAX_REWARD = 3.4e38
 """Rewards are stored in 32 bits; beyond this they would become infinite."""
@@ -120,9 +124,18 @@ async def _guarded(env: BaseEnv, function: Callable[[], Any]) -> Any:
         limit = f"{env.options.step_timeout_s:g} s"
         raise EnvironmentFailure(f"{type(env).__name__} took longer than {limit}") from None
     except (Exception, SystemExit) as error:
-        # Data to the run, but a fault of the environment's code to whoever wrote it.
-        logger.warning("%s failed", type(env).__name__, exc_info=True)
+        _log_once(env, error)
         raise EnvironmentFailure(f"{type(env).__name__}: {reason(error)}") from None
+
+
+def _log_once(env: BaseEnv, error: BaseException) -> None:
+    """A failure is data to the run, but a fault of the environment's code to whoever wrote it. The
+    same one in thousands of trajectories is told once."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    fault = (type(env).__name__, type(error).__name__, place.filename, place.lineno)
+    if fault not in _logged:
+        _logged.add(fault)
+        logger.warning("%s failed; told once, and recorded each time", fault[0], exc_info=True)
 
 
 def _normalised(env: BaseEnv, action: Action, result: Any) -> Transition:

@@ -34,7 +34,7 @@ import httpx
 import numpy as np
 from pydantic import Field, field_validator
 
-from agent_r1.parameters import ParameterError
+from agent_r1.parameters import ParameterError, check_address
 from agent_r1.persistence import write_json
 from agent_r1.rewards.answers import extract_answer
 from agent_r1.rewards.base import Steps, TermParameters
@@ -77,6 +77,11 @@ class JudgeParameters(TermParameters):
     cache: str = "data/.judge"
     """Folder of the replies, relative to the project; all experiments share it."""
 
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, url: str) -> str:
+        return check_address(url)
+
     @field_validator("prompt")
     @classmethod
     def _is_template(cls, prompt: str) -> str:
@@ -106,7 +111,11 @@ def judge(steps: Steps, parameters: JudgeParameters) -> np.ndarray:
         scores = dict(zip(unique, pool.map(judged.score, unique, unique.values()), strict=True))
     missing = sum(score is None for score in scores.values())
     if missing:
-        logger.warning("the judge at %s gave no score for %d answers", parameters.url, missing)
+        logger.warning(
+            "the judge at %s gave no score for %d answers: their trajectories are not scored",
+            parameters.url,
+            missing,
+        )
     values = np.zeros(len(steps.action_type))
     for row, request in requests.items():
         score = scores[_key(request)]

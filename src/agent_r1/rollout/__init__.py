@@ -8,12 +8,14 @@
 3. The `Turnstile` of the deterministic mode lets no trajectory generate before all have arrived:
    batches, and with them the bytes of the tables, do not depend on how long tools take.
 4. `run_trajectories` is the door for stages: policy folder, tables and parameters in, tables out.
-5. `replay_trajectories` executes recorded actions again, and says where that is not what was
+5. `check_played` refuses a batch in which nothing could be played.
+6. `replay_trajectories` executes recorded actions again, and says where that is not what was
    recorded.
 """
 
 from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
 from agent_r1.rollout.parameters import RolloutParameters
+from agent_r1.rollout.played import BrokenEnvironmentError, check_played
 from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
 from agent_r1.rollout.requests import (
     TrajectoryRequest,
@@ -25,11 +27,13 @@ from agent_r1.rollout.run import environment_factory, prepare_run, run_trajector
 from agent_r1.rollout.trajectory import Trajectory
 
 __all__ = [
+    "BrokenEnvironmentError",
     "Replay",
     "RolloutParameters",
     "StaleWeightsError",
     "Trajectory",
     "TrajectoryRequest",
+    "check_played",
     "collect",
     "collect_async",
     "drawing_order",

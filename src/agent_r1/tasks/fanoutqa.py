@@ -18,7 +18,7 @@ from pydantic import Field
 from agent_r1 import schemas
 from agent_r1.tasks.files import Row, read_list, refuse_twins
 from agent_r1.tasks.paragraphs import supporting_script
-from agent_r1.tasks.source import FileSourceParameters, Source, Tables, from_files
+from agent_r1.tasks.source import TEXT_ANSWERS, FileSourceParameters, Source, Tables, from_files
 
 _DOWNLOAD = "it is in the package: pip install -e '.[fanoutqa]'"
 _PACKAGED = "fanoutqa:data/fanout-final-dev.json"
@@ -100,4 +100,5 @@ SOURCE = Source(
     "multihop_qa",
     from_files(lambda path, inputs: load_fanoutqa(path, environment=inputs.environment)),
     FanOutParameters,
+    TEXT_ANSWERS,
 )

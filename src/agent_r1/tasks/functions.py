@@ -16,9 +16,10 @@ import random
 from typing import Any
 
 from agent_r1 import schemas
+from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import Source, SourceInputs, Tables
+from agent_r1.tasks.source import JUDGED_BY_ENVIRONMENT, Source, SourceInputs, Tables
 from agent_r1.tasks.splits import in_hash_order
 from agent_r1.tools.arithmetic import calculate
 
@@ -57,7 +58,7 @@ def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") 
         environment: plays them.
 
     Raises:
-        ValueError: a split is to have more tasks than there are.
+        ParameterError: a split is to have more tasks than there are.
     """
     order, begin, names = in_hash_order(NAMES, seed, "functions"), 0, {}
     for part, share in _PARTS.items():
@@ -75,7 +76,9 @@ def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") 
                 if row["prompt"] not in texts:
                     break
             else:
-                raise ValueError(f"there are fewer than {size} functions for '{split}'")
+                raise ParameterError(
+                    f"tasks.sizes.{split} is {size}, but there are only {number} functions"
+                )
             texts.add(row["prompt"])
             name = f"functions:{split}:{number}"
             rows.append({"task_id": name, "environment": environment, "split": split, **row})
@@ -114,4 +117,4 @@ def _load(inputs: SourceInputs) -> Tables:
     )
 
 
-SOURCE = Source("code", _load)
+SOURCE = Source("code", _load, metrics=JUDGED_BY_ENVIRONMENT)

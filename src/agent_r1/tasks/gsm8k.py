@@ -18,7 +18,7 @@ from agent_r1 import schemas
 from agent_r1.hashing import text_sha256
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.script import answer, call
-from agent_r1.tasks.source import FileSourceParameters, Source, from_files
+from agent_r1.tasks.source import NUMBER_ANSWERS, FileSourceParameters, Source, from_files
 from agent_r1.tools.arithmetic import ExpressionError, calculate
 
 _DOWNLOAD = "the official files are in https://github.com/openai/grade-school-math"
@@ -86,4 +86,5 @@ SOURCE = Source(
     "math",
     from_files(lambda path, inputs: load_gsm8k(path, environment=inputs.environment)),
     FileSourceParameters,
+    NUMBER_ANSWERS,
 )

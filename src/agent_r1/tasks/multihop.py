@@ -13,7 +13,7 @@ from agent_r1.tasks.knowledge_base import read_records
 from agent_r1.tasks.pages import Page, build_pages
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.questions import FAMILIES, Question, questions
-from agent_r1.tasks.source import Source, SourceInputs
+from agent_r1.tasks.source import TEXT_ANSWERS, Source, SourceInputs
 from agent_r1.tasks.splits import choose, partition_countries, split_of
 
 _LEVELS = {1: "easy", 2: "medium", 3: "hard"}
@@ -120,4 +120,4 @@ def _load(inputs: SourceInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
     return build_tasks(*inputs.knowledge_base, inputs.tasks, inputs.environment)
 
 
-SOURCE = Source("multihop_qa", _load)
+SOURCE = Source("multihop_qa", _load, metrics=TEXT_ANSWERS)

@@ -18,6 +18,7 @@ from agent_r1 import schemas
 from agent_r1.tasks.files import Row
 from agent_r1.tasks.script import answer, call
 from agent_r1.tasks.source import (
+    TEXT_ANSWERS,
     FileSourceParameters,
     Source,
     SourceInputs,
@@ -76,7 +77,7 @@ def paragraph_source(
         texts = [json.dumps(payload, ensure_ascii=False) for payload in payloads]
         return schemas.conform(tasks.assign(payload=texts), "tasks"), documents
 
-    return Source("multihop_qa", from_files(load_file), parameters)
+    return Source("multihop_qa", from_files(load_file), parameters, TEXT_ANSWERS)
 
 
 def check_pairs(row: Row, key: str, second: type, about: str) -> list[list[Any]]:

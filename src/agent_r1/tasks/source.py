@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """``tasks`` and ``documents``."""
 
+TEXT_ANSWERS = ("exact_match", "f1", "substring")
+NUMBER_ANSWERS = ("numeric", *TEXT_ANSWERS)
+JUDGED_BY_ENVIRONMENT = ("environment",)
+"""What `Source.metrics` may be, by what a task is solved with."""
+
 
 class SourceParameters(Parameters):
     """``tasks.sources.NAME`` in ``conf/``: what every source has."""
@@ -70,6 +75,9 @@ class Source(NamedTuple):
     """Plays its tasks unless ``tasks.sources.NAME.environment`` says otherwise."""
     load: Callable[[SourceInputs], Tables]
     parameters: type[SourceParameters] = SourceParameters
+    metrics: tuple[str, ...] = ()
+    """Values of ``outcome.metric`` that can tell a solved task from others where ``environment``
+    plays it; empty: not known. With another one every reward would be 0."""
 
 
 class FileSourceParameters(SourceParameters):

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.pages import Page
 from agent_r1.tasks.questions import Question
@@ -36,12 +37,12 @@ def partition_countries(
     """The partition of each country; what is not in the other two is trained on.
 
     Raises:
-        ValueError: there are too few countries to train on any.
+        ParameterError: there are too few countries to train on any.
     """
     if held_out + validation >= len(countries):
-        raise ValueError(
-            f"{held_out} held-out and {validation} validation countries leave none of "
-            f"{len(countries)} to train on"
+        raise ParameterError(
+            f"tasks.held_out_countries ({held_out}) and tasks.validation_countries ({validation}) "
+            f"leave none of {len(countries)} countries to train on"
         )
     order = in_hash_order(countries, seed, "partition")
     partition: dict[str, Partition] = dict.fromkeys(order, "train")

@@ -31,10 +31,17 @@ from pydantic import Field
 from agent_r1 import schemas
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
+from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.parameters import SplitSizes
 from agent_r1.tasks.script import call
-from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
+from agent_r1.tasks.source import (
+    JUDGED_BY_ENVIRONMENT,
+    Source,
+    SourceInputs,
+    SourceParameters,
+    Tables,
+)
 
 VERSION = "1.7.0"
 """Of TextWorld; another one makes other games."""
@@ -73,6 +80,10 @@ class TextWorldParameters(SourceParameters):
     """Whether the task tells each command of the way, or only what is to be reached."""
     max_games: SplitSizes = SplitSizes(train=32, validation=8, in_domain=8, held_out=8, ood=8)
     """Games of each split, at most: each takes seconds to make. They are played many times."""
+
+    def gives(self, split: str) -> bool:
+        """The splits that may have games."""
+        return getattr(self.max_games, split) > 0
 
 
 def load_textworld(
@@ -183,8 +194,9 @@ def _make(story: Path, decided_by: Mapping[str, Any]) -> None:
                 os.replace(made.with_suffix(".json"), story.with_suffix(".json"))
                 os.replace(made, story)
                 return
-    raise RuntimeError(
-        f"none of {_TRIES} games of {dict(decided_by)} can be won; make them smaller"
+    raise ParameterError(
+        f"tasks.sources.textworld: none of {_TRIES} games of {dict(decided_by)} can be won; make "
+        "them smaller"
     )
 
 
@@ -222,4 +234,4 @@ def _load(inputs: SourceInputs) -> Tables:
     return tasks, documents
 
 
-SOURCE = Source("textworld", _load, TextWorldParameters)
+SOURCE = Source("textworld", _load, TextWorldParameters, JUDGED_BY_ENVIRONMENT)

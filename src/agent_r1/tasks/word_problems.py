@@ -20,9 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent_r1 import schemas
+from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.script import answer, call
-from agent_r1.tasks.source import Source, SourceInputs, Tables
+from agent_r1.tasks.source import NUMBER_ANSWERS, Source, SourceInputs, Tables
 from agent_r1.tasks.splits import in_hash_order
 from agent_r1.tools.arithmetic import calculate
 
@@ -122,7 +123,7 @@ def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -
         environment: plays them.
 
     Raises:
-        ValueError: a split is to have more problems than there are.
+        ParameterError: a split is to have more problems than there are.
     """
     people, things = _partitions(PEOPLE, seed), _partitions(THINGS, seed)
     rows: list[dict[str, Any]] = []
@@ -138,7 +139,9 @@ def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -
                 if row["prompt"] not in texts:
                     break
             else:
-                raise ValueError(f"there are fewer than {size} word problems for '{split}'")
+                raise ParameterError(
+                    f"tasks.sizes.{split} is {size}, but there are only {number} word problems"
+                )
             texts.add(row["prompt"])
             name = f"word_problems:{split}:{number}"
             rows.append({"task_id": name, "environment": environment, "split": split, **row})
@@ -211,4 +214,4 @@ def _load(inputs: SourceInputs) -> Tables:
     )
 
 
-SOURCE = Source("math", _load)
+SOURCE = Source("math", _load, metrics=NUMBER_ANSWERS)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from agent_r1.parameters import ParameterError, Parameters
+from agent_r1.parameters import ParameterError, Parameters, check_address
 
 
 class BudgetParameters(Parameters):
@@ -37,6 +37,11 @@ class McpParameters(Parameters):
     """Seconds for the server to start."""
     pass_environment: tuple[str, ...] = ()
     """Names of environment variables that a stdio server gets besides PATH, HOME and the like."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_address(cls, url: str) -> str:
+        return url and check_address(url)
 
     @model_validator(mode="after")
     def _has_one_address(self) -> McpParameters:

@@ -6,10 +6,11 @@ import pytest
 
 from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
-from agent_r1.engines.scripted import ScriptError
+from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.demonstrations.nodes import build_demonstrations
 from agent_r1.pipelines.report.exposure import measure_exposure
 from agent_r1.pipelines.reward.nodes import score_rewards
+from agent_r1.tasks.demonstrations import DemonstrationError
 from agent_r1.tasks.knowledge_base import FOLDER
 from agent_r1.tasks.multihop import build_tasks
 
@@ -115,7 +116,8 @@ def test_actions_read_back_as_what_was_scripted(imperfect, policy_folder):
 
 
 def test_an_action_that_is_too_long_for_the_rollout_says_so(world, policy_folder):
-    with pytest.raises(ScriptError, match="more than the 5 that an action may have"):
+    message = r"more than the 5 that an action may have: set rollout\.max_tokens_per_step \(5\)"
+    with pytest.raises(DemonstrationError, match=message):
         build_demonstrations(
             policy_folder, *world, {"count": 1}, {}, {}, ROLLOUT | {"max_tokens_per_step": 5}, 0
         )
@@ -125,3 +127,19 @@ def test_no_demonstrations_are_an_empty_table_of_the_same_schema(demonstrate, pe
     none = demonstrate(count=0)
     assert len(none) == 0
     assert dict(none.dtypes) == dict(perfect.dtypes)
+
+
+def test_a_format_that_cannot_write_the_script_says_so(world, policy_folder):
+    with pytest.raises(DemonstrationError) as caught:
+        build_demonstrations(
+            policy_folder, *world, {"count": 1}, {}, {"format": "code"}, ROLLOUT, 0
+        )
+    message = str(caught.value)
+    assert 'the code format cannot express tool_call \'search({"query": ' in message
+    assert message.endswith("demonstrations.count 0, sft.enabled false")
+
+
+def test_prompts_without_room_say_so(world, policy_folder):
+    limits = {"on_overflow": "window", "max_context_tokens": 70, "max_tokens_per_step": 64}
+    with pytest.raises(ParameterError, match="no prompt fits into the context: the shortest has"):
+        build_demonstrations(policy_folder, *world, {"count": 2}, {}, {}, limits, 0)

@@ -213,6 +213,16 @@ def test_the_page_is_whole_and_needs_no_other_file(history):
     assert "city → country" in page.text
 
 
+def test_nothing_is_said_of_entities_where_tasks_name_none(history):
+    tasks = schemas.from_rows([task("a", "train"), task("b", "held_out")], "tasks")
+    _, text, _ = report(history, tasks)
+    assert Page(text).open == []
+    assert "entit" not in text.lower()
+    assert "over SFT, held out" in text
+    assert "tasks that are kept from training" in text
+    assert "over SFT, entities never seen" in report(history)[1]
+
+
 def test_the_page_and_the_figure_are_the_same_for_the_same_results(history):
     assert report(history)[1] == report(history)[1]
 

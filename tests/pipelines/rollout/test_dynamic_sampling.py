@@ -30,12 +30,12 @@ from agent_r1.pipelines.rollout.dynamic_sampling import (
     sampled_again,
 )
 from agent_r1.pipelines.rollout.nodes import (
-    BrokenEnvironmentError,
     generate_rollouts,
     rollout_requests,
     task_order,
 )
 from agent_r1.rollout import (
+    BrokenEnvironmentError,
     RolloutParameters,
     group_requests,
     replay_trajectories,

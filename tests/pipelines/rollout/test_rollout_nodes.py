@@ -18,11 +18,10 @@ from agent_r1.hashing import folder_sha256
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.rollout.nodes import (
-    BrokenEnvironmentError,
     generate_rollouts,
     rollout_requests,
 )
-from agent_r1.rollout import RolloutParameters, replay_trajectories
+from agent_r1.rollout import BrokenEnvironmentError, RolloutParameters, replay_trajectories
 
 ROLLOUT = {
     "tasks_per_iteration": 3,

@@ -208,3 +208,12 @@ def test_without_landlock_rewards_are_refused_unless_asked(monkeypatch: pytest.M
     monkeypatch.setattr(levels_module, "isolation", lambda: weak)
     with pytest.raises(SandboxUnavailable, match="could read the tests"):
         run_tests("", "assert f() == 1", entry_point="f")
+
+
+def test_an_unknown_level_is_named_once_with_the_known_ones():
+    with pytest.raises(ParameterError) as caught:
+        SandboxParameters.read({"isolation": "bublewrap"}, "sandbox")
+    assert str(caught.value) == (
+        "parameter 'sandbox.isolation': unknown level 'bublewrap'. Did you mean 'bubblewrap'? "
+        "Known: auto, bubblewrap, namespaces, none, rlimits (got 'bublewrap')."
+    )

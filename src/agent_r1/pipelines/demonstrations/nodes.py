@@ -10,11 +10,18 @@ import pandas as pd
 
 from agent_r1 import progress, schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
-from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.engines.scripted import ScriptedEngine, ScriptError
 from agent_r1.environments import EnvironmentParameters
-from agent_r1.rollout import RolloutParameters, TrajectoryRequest, collect, environment_factory
+from agent_r1.rollout import (
+    RolloutParameters,
+    TrajectoryRequest,
+    check_played,
+    collect,
+    environment_factory,
+)
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.demonstrations import (
+    DemonstrationError,
     DemonstrationParameters,
     Encyclopedia,
     choose_tasks,
@@ -51,8 +58,10 @@ def build_demonstrations(
         seed: the experiment's.
 
     Raises:
-        DemonstrationError: a task cannot be demonstrated.
-        ScriptError: an episode needs more tokens than ``rollout`` allows an action.
+        DemonstrationError: a task cannot be demonstrated, or an episode needs more tokens than
+            ``rollout`` allows an action.
+        ParameterError: all prompts are too long.
+        BrokenEnvironmentError: the infrastructure failed in every episode.
     """
     demonstrations = DemonstrationParameters.read(demonstrations, "demonstrations")
     if not demonstrations.count:
@@ -68,14 +77,23 @@ def build_demonstrations(
         own_seed = derive_seed(seed, STAGE, name)
         turns = write_script(task, encyclopedia, demonstrations, own_seed)
         tools = make(task).tools
-        scripts[name] = [format_.render_action(turn.action, turn.thought, tools) for turn in turns]
+        try:
+            scripts[name] = [format_.render_action(t.action, t.thought, tools) for t in turns]
+        except ValueError as error:
+            raise DemonstrationError(
+                f"the script of task '{task['task_id']}': {error}. Choose another chat.format, or "
+                "do without demonstrations: demonstrations.count 0, sft.enabled false"
+            ) from error
         requests.append(TrajectoryRequest(name, task, group, sample, _TEMPERATURE, own_seed))
-    rollouts, _ = collect(
-        ScriptedEngine(scripts),
-        format_,
-        make,
-        requests,
-        RolloutParameters.read(rollout, "rollout"),
-        progress.reporter(),
-    )
+    rollout = RolloutParameters.read(rollout, "rollout")
+    try:
+        rollouts, _ = collect(
+            ScriptedEngine(scripts), format_, make, requests, rollout, progress.reporter()
+        )
+    except ScriptError as error:
+        raise DemonstrationError(
+            f"{error}: set rollout.max_tokens_per_step ({rollout.max_tokens_per_step}) or "
+            f"rollout.max_context_tokens ({rollout.max_context_tokens}) higher"
+        ) from error
+    check_played(rollouts, rollout)
     return rollouts

@@ -12,12 +12,14 @@ from agent_r1 import progress, schemas
 from agent_r1.chat import ChatParameters
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
+from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import (
     RolloutParameters,
     TrajectoryRequest,
+    check_played,
     group_requests,
     run_trajectories,
 )
@@ -60,8 +62,9 @@ def evaluate_policy(
         the last one is the greedy one (temperature 0), if there is any.
 
     Raises:
-        ParameterError: a parameter cannot be used.
-        ValueError: a split has no tasks.
+        ParameterError: a parameter cannot be used, a split has no tasks, or all prompts are too
+            long.
+        BrokenEnvironmentError: the infrastructure failed in every trajectory.
     """
     evaluation = EvaluationParameters.read(evaluation, "evaluation")
     rollout = RolloutParameters.read(rollout, "rollout")
@@ -76,6 +79,7 @@ def evaluate_policy(
         ChatParameters.read(chat, "chat"),
         progress.reporter(),
     )
+    check_played(rollouts, rollout)
     reward = RewardParameters.read(reward, "reward")
     rewards = rewards_table(rollouts, chosen, reward)
     by_reward = {
@@ -103,13 +107,13 @@ def choose_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd.Da
     No draw is involved, so that every policy of every experiment is asked the same.
 
     Raises:
-        ValueError: a split has no tasks.
+        ParameterError: a split has no tasks.
     """
     chosen = []
     for split in evaluation.splits:
         of_split = tasks[tasks["split"] == split]
         if of_split.empty:
-            raise ValueError(
+            raise ParameterError(
                 f"evaluation.splits names '{split}', but no task is in it; there are: "
                 f"{', '.join(sorted(set(tasks['split'])))}"
             )

@@ -18,11 +18,19 @@ from agent_r1.pipelines.report.figure import COLORS
 from agent_r1.pipelines.report.results import POLICIES, SPLITS, Results, number, whole_split
 from agent_r1.pipelines.report.template import TEMPLATE
 
-_SPLIT_TITLES = {
-    "in_domain": ("In-domain", "unseen questions about entities that are trained on"),
-    "held_out": ("Held out", "entities that no training question is about"),
-    "ood": ("Out of distribution", "kinds of question that are never trained on"),
+_SPLIT_TITLES = {"in_domain": "In-domain", "held_out": "Held out", "ood": "Out of distribution"}
+_BY_ENTITIES = {
+    "in_domain": "unseen questions about entities that are trained on",
+    "held_out": "entities that no training question is about",
+    "ood": "kinds of question that are never trained on",
 }
+"""What the splits of the knowledge base are."""
+_BY_TASKS = {
+    "in_domain": "tasks like those that are trained on",
+    "held_out": "tasks that are kept from training",
+    "ood": "tasks of other kinds than those that are trained on",
+}
+"""What is known of those of any other source, whose tasks name no entities."""
 
 _COLUMNS = (
     ("exact_match", "Exact match", "mean of the samples at the rollout temperature"),
@@ -54,13 +62,20 @@ def render_page(
         "duration": _duration,
         "signed": _signed,
     }
+    entities = any(row.entities for row in exposure)
     return environment.from_string(TEMPLATE).render(
+        entities=entities,
+        unseen="entities never seen" if entities else "held out",
         results=results,
         colors=COLORS,
         policies={key: name for key, name in POLICIES.items() if key in results.evaluations},
         columns=_COLUMNS,
         headline=_headline(results),
-        splits=[_split(results, split) for split in SPLITS if _evaluated(results, split)],
+        splits=[
+            _split(results, split, _BY_ENTITIES if entities else _BY_TASKS)
+            for split in SPLITS
+            if _evaluated(results, split)
+        ],
         families=_held_out_families(results, exposure),
         other_families=[_other_families(results, split) for split in ("in_domain", "ood")],
         curves=_curve_rows(results),
@@ -71,7 +86,7 @@ def render_page(
 
 
 def _headline(results: Results) -> dict[str, float | None]:
-    """Exact match on held-out entities, by policy."""
+    """Exact match on the split ``held_out``, by policy."""
     return {policy: _value(results, policy, "held_out", "exact_match") for policy in POLICIES}
 
 
@@ -79,12 +94,11 @@ def _evaluated(results: Results, split: str) -> bool:
     return any(whole_split(table, split) is not None for table in results.evaluations.values())
 
 
-def _split(results: Results, split: str) -> dict[str, Any]:
+def _split(results: Results, split: str, subtitles: Mapping[str, str]) -> dict[str, Any]:
     rows = {p: whole_split(table, split) for p, table in results.evaluations.items()}
-    title, subtitle = _SPLIT_TITLES[split]
     return {
-        "title": title,
-        "subtitle": subtitle,
+        "title": _SPLIT_TITLES[split],
+        "subtitle": subtitles[split],
         "n": max(int(row["n"]) for row in rows.values() if row is not None),
         "rows": {
             policy: {key: number(row[key]) for key, _, _ in _COLUMNS}
@@ -120,7 +134,7 @@ def _other_families(results: Results, split: str) -> dict[str, Any]:
         for row in _family_rows(table, split)
     }
     rows = [{"family": name, "n": counts[name], "scores": scores[name]} for name in sorted(scores)]
-    return {"title": _SPLIT_TITLES[split][0], "rows": rows}
+    return {"title": _SPLIT_TITLES[split], "rows": rows}
 
 
 def _value(results: Results, policy: str, split: str, metric: str) -> float | None:

@@ -79,7 +79,7 @@ footer { margin-top: 28px; color: var(--muted); font-size: 13px; }
   {% set gain = headline.rl - headline.sft %}
   <div class="card"><span class="muted">What RL added</span>
     <b class="{{ 'up' if gain >= 0 else 'down' }}">{{ gain | signed }}</b>
-    <span class="muted">over SFT, entities never seen</span></div>
+    <span class="muted">over SFT, {{ unseen }}</span></div>
 {% endif %}
 </div>
 
@@ -121,22 +121,32 @@ questions that training never asks.</p>
 
 {% if families %}
 <section class="small">
+{% if entities %}
 <h2>Held-out entities, by kind of question</h2>
 <p class="muted">Exact match of each policy; and how many of the entities that these questions are
 about occur in a training question or in a demonstration.</p>
+{% else %}
+<h2>Held out, by kind of task</h2>
+<p class="muted">Exact match of each policy.</p>
+{% endif %}
 <table>
 <tr><th>Family</th><th>Questions</th>
 {% for name in policies.values() %}
 <th>{{ name }}</th>
 {% endfor %}
-<th>Entities</th><th>seen in training</th><th>in demon&shy;strations</th></tr>
+{% if entities %}
+<th>Entities</th><th>seen in training</th><th>in demon&shy;strations</th>
+{%- endif %}
+</tr>
 {% for row in families %}
 <tr><td>{{ row.exposure.family | family }}</td><td>{{ row.exposure.questions }}</td>
 {{ scores(row.scores) }}
+{% if entities %}
 <td>{{ row.exposure.entities }}</td>
 {% for count in (row.exposure.in_training, row.exposure.in_demonstrations) %}
 <td class="{{ 'leak' if count else 'zero' }}">{{ count }}</td>
 {% endfor %}
+{% endif %}
 </tr>
 {% endfor %}
 </table>

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,12 +12,12 @@ from agent_r1 import progress, schemas
 from agent_r1.chat import ChatParameters
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
-from agent_r1.mdp import EndReason
 from agent_r1.pipelines.rollout import dynamic_sampling
 from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import (
     RolloutParameters,
     TrajectoryRequest,
+    check_played,
     drawing_order,
     group_requests,
     prepare_run,
@@ -30,10 +29,6 @@ from agent_r1.trajectories import in_order
 STAGE = "generate_rollouts"
 
 Tables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
-
-
-class BrokenEnvironmentError(RuntimeError):
-    """The infrastructure failed in every trajectory: there is nothing to train on."""
 
 
 def generate_rollouts(
@@ -68,7 +63,8 @@ def generate_rollouts(
         dynamic sampling, and with it the first two have what is kept.
 
     Raises:
-        ParameterError: a parameter cannot be used, or there are too few training tasks.
+        ParameterError: a parameter cannot be used, there are too few training tasks, or all
+            prompts are too long.
         BrokenEnvironmentError: see there; a trajectory that fails among others is only not scored.
     """
     rollout = RolloutParameters.read(rollout, "rollout")
@@ -85,7 +81,7 @@ def generate_rollouts(
     if rollout.dynamic_sampling.enabled:
         return _sample_dynamically(run, order, rollout, reward, seed, iteration)
     rollouts, timings = run(_requests(order, rollout, seed, iteration), progress.reporter())
-    _check_infrastructure(rollouts)
+    check_played(rollouts, rollout)
     return rollouts, timings, schemas.empty("sampled_groups")
 
 
@@ -154,7 +150,7 @@ def _sample_dynamically(
         requests = _requests(tasks, rollout, seed, iteration)
         rollouts, timings = run(requests, on_progress)
         if not rounds:
-            _check_infrastructure(rollouts)
+            check_played(rollouts, rollout)
         rounds.append((rollouts, timings))
         done, tokens = done + len(requests), tokens + int(rollouts["completion_tokens"].sum())
         found = dynamic_sampling.outcomes(rollouts, rewards_table(rollouts, tasks, reward))
@@ -175,15 +171,3 @@ def _joined(rounds: list[pd.DataFrame], table: str, kept: set[str]) -> pd.DataFr
     group = pd.Series([name.rpartition("/")[0] for name in steps["trajectory_id"]])
     chosen = steps[group.isin(kept)].reset_index(drop=True)
     return in_order(schemas.conform(chosen, table), table)
-
-
-def _check_infrastructure(rollouts: pd.DataFrame) -> None:
-    last = rollouts[rollouts["end_reason"].notna()]
-    if last.empty or (last["end_reason"] != EndReason.INFRASTRUCTURE.value).any():
-        return
-    first = last.iloc[0]
-    failure = json.loads(first["info"]).get("failure", first["info"])
-    raise BrokenEnvironmentError(
-        f"the environment '{first['environment']}' failed in all {len(last)} trajectories; in "
-        f"{first['trajectory_id']}: {failure}"
-    )

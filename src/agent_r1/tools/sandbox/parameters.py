@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
-from agent_r1.parameters import Parameters
+from agent_r1.parameters import Parameters, nearest
 
 
 class Level(StrEnum):
@@ -42,3 +42,12 @@ class SandboxParameters(Parameters):
     """Processes and threads at the same time, the program itself among them."""
     output_chars: int = Field(20_000, ge=1)
     """Characters of stdout, and of stderr; a program that writes more is ended."""
+
+    @field_validator("isolation", mode="before")
+    @classmethod
+    def _known(cls, value: Any) -> Any:
+        """One message, where pydantic has one for each kind of value."""
+        known = ("auto", *(level.value for level in Level))
+        if value not in known:
+            raise ValueError(f"unknown level '{value}'.{nearest(str(value), known)}")
+        return value

@@ -1,0 +1,63 @@
+"""Whether there was anything to play.
+
+One trajectory without an action is data: its row says why. A batch in which there is no other kind
+is a fault of the configuration, and nothing that comes after it could tell that from a bad policy.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pandas as pd
+
+from agent_r1.mdp import EndReason
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout.parameters import RolloutParameters
+
+logger = logging.getLogger(__name__)
+
+
+class BrokenEnvironmentError(RuntimeError):
+    """The infrastructure failed in every trajectory: there is nothing to train on."""
+
+
+def check_played(rollouts: pd.DataFrame, parameters: RolloutParameters) -> None:
+    """Refuse a batch that could not be played at all, and tell of prompts that were too long.
+
+    Args:
+        rollouts: a whole batch, in the schema of this name.
+        parameters: what it was played with.
+
+    Raises:
+        BrokenEnvironmentError: the infrastructure failed in all trajectories.
+        ParameterError: all prompts are too long.
+    """
+    last = rollouts[rollouts["end_reason"].notna()]
+    broken = last[last["end_reason"] == EndReason.INFRASTRUCTURE.value]
+    too_long = last[last["end_reason"] == EndReason.PROMPT_TOO_LONG.value]
+    if len(last) and len(broken) == len(last):
+        first = broken.iloc[0]
+        failure = json.loads(first["info"]).get("failure", first["info"])
+        raise BrokenEnvironmentError(
+            f"the environment '{first['environment']}' failed in all {len(last)} trajectories; in "
+            f"{first['trajectory_id']}: {failure}"
+        )
+    if too_long.empty:
+        return
+    lengths = [json.loads(info)["prompt_tokens"] for info in too_long["info"]]
+    limit = f"rollout.max_context_tokens is {parameters.max_context_tokens}"
+    if parameters.on_overflow != "truncate":
+        limit += f", of which max_tokens_per_step ({parameters.max_tokens_per_step}) are kept free"
+    if len(too_long) == len(last):
+        raise ParameterError(
+            f"no prompt fits into the context: the shortest has {min(lengths)} tokens, and {limit}"
+        )
+    logger.warning(
+        "%d of %d prompts do not fit into the context (the longest has %d tokens, and %s): these "
+        "trajectories have no action",
+        len(too_long),
+        len(last),
+        max(lengths),
+        limit,
+    )

@@ -1,0 +1,63 @@
+"""A batch in which nothing could be played is refused; some that could not are told of."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pandas as pd
+import pytest
+
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout import BrokenEnvironmentError, RolloutParameters, check_played
+
+WINDOW = RolloutParameters(on_overflow="window", max_context_tokens=80, max_tokens_per_step=64)
+
+
+def batch(*ends: tuple[str | None, dict]) -> pd.DataFrame:
+    """A row each: end reason and info."""
+    return pd.DataFrame(
+        {
+            "trajectory_id": [f"t{number}" for number in range(len(ends))],
+            "environment": "math",
+            "end_reason": [end for end, _ in ends],
+            "info": [json.dumps(info) for _, info in ends],
+        }
+    )
+
+
+def too_long(tokens: int) -> tuple[str, dict]:
+    return "prompt_too_long", {"prompt_tokens": tokens, "max_context_tokens": 80}
+
+
+def test_prompts_that_are_all_too_long_name_the_parameters():
+    with pytest.raises(ParameterError) as caught:
+        check_played(batch(too_long(30), too_long(21)), WINDOW)
+    assert str(caught.value) == (
+        "no prompt fits into the context: the shortest has 21 tokens, and "
+        "rollout.max_context_tokens is 80, of which max_tokens_per_step (64) are kept free"
+    )
+
+
+def test_some_prompts_that_are_too_long_are_told_of(caplog):
+    parameters = RolloutParameters(max_context_tokens=80)
+    rows = batch(too_long(99), (None, {}), ("answered", {}), ("infrastructure", {"failure": "x"}))
+    with caplog.at_level(logging.WARNING):
+        check_played(rows, parameters)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "1 of 3 prompts do not fit into the context (the longest has 99 tokens, and "
+        "rollout.max_context_tokens is 80): these trajectories have no action"
+    )
+
+
+def test_an_environment_that_fails_everywhere_says_why():
+    rows = batch(("infrastructure", {"failure": "no sandbox"}), ("infrastructure", {}))
+    with pytest.raises(BrokenEnvironmentError, match=r"'math' failed in all 2 .* t0: no sandbox$"):
+        check_played(rows, WINDOW)
+
+
+def test_what_was_played_is_fine(caplog):
+    check_played(batch((None, {}), ("answered", {}), ("infrastructure", {})), WINDOW)
+    check_played(batch(), WINDOW)
+    assert not caplog.records

@@ -26,7 +26,7 @@ import pandas as pd
 
 from agent_r1.chat import ChatFormat, observation_text
 from agent_r1.engines.base import Engine, Sampling
-from agent_r1.environments import BaseEnv, finish, start, transition
+from agent_r1.environments import BaseEnv, finish, make, start, state_key, transition
 from agent_r1.mdp import Action, EnvironmentFailure
 from agent_r1.rollout.cohorts import by_group, same_prompts
 from agent_r1.rollout.outages import Outages
@@ -34,6 +34,7 @@ from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.table import build_tables
 from agent_r1.rollout.trajectory import Phase, Trajectory, TrajectoryRequest
 from agent_r1.rollout.turnstile import Room, Turnstile
+from agent_r1.tools.threads import CANCEL_S
 
 T = TypeVar("T")
 
@@ -66,7 +67,7 @@ def collect(
     def run() -> None:
         try:
             work = collect_async(engine, chat, make_environment, requests, parameters, on_progress)
-            outcome.append(asyncio.run(work))
+            outcome.append(_run(work))
         except BaseException as error:  # handed to the caller, who raises it
             failure.append(error)
 
@@ -81,6 +82,27 @@ def collect(
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run`, which would wait for ever for a tool's coroutine that nothing can end."""
+    runner = asyncio.Runner()
+    try:
+        return runner.run(work)
+    finally:
+        loop = runner.get_loop()
+        if loop.run_until_complete(_all_ended()):
+            runner.close()
+        else:
+            loop.close()
+
+
+async def _all_ended() -> bool:
+    """Cancel what is left over; false if some of it goes on all the same."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    return not left or not (await asyncio.wait(left, timeout=2 * CANCEL_S))[1]
 
 
 def _loop_is_running() -> bool:
@@ -185,14 +207,18 @@ class _Collection:
         await _all(self._play(*pair, turnstile, room) for pair in live)
 
     async def _start(self, trajectory: Trajectory) -> BaseEnv | None:
+        environment = None
         try:
-            environment = self._make_environment(trajectory.request.task)
+            environment = make(self._make_environment, trajectory.request.task)
             observation = await start(environment)
+            key = state_key(environment)
         except EnvironmentFailure as failure:
             trajectory.fail(str(failure))
+            if environment is not None:  # it may have opened something before it failed
+                await finish(environment)
             return None
         prompt = self._chat.prompt_ids(observation, environment.tools)
-        trajectory.begin(prompt, environment.state_key())
+        trajectory.begin(prompt, key)
         if trajectory.phase is Phase.ENDED:
             await finish(environment)
         return environment
@@ -276,7 +302,7 @@ class _Collection:
             outcome,
             observation=None if told is None else observation_text(told),
             appended_ids=appended,
-            state_key=environment.state_key(),
+            state_key=outcome.state_key,
             tool_ms=tool_ms,
             forgotten=self._chat.forgotten(sampled),
         )

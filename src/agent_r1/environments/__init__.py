@@ -13,6 +13,7 @@ from agent_r1.environments.registry import (
     ENVIRONMENTS,
     check_environment,
     environment_class,
+    environment_options,
     make_environment,
 )
 from agent_r1.environments.resources import Resources
@@ -26,6 +27,7 @@ __all__ = [
     "Resources",
     "check_environment",
     "environment_class",
+    "environment_options",
     "finish",
     "make",
     "make_environment",

@@ -47,10 +47,21 @@ def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
     Raises:
         ParameterError: an environment that is named is unknown, or one of its options is.
     """
-    for name, options in parameters.others.items():
-        environment_class(name).Options.read(options, f"environment.others.{name}")
-    environment = environment_class(parameters.name)
-    return environment.Options.read(parameters.options, "environment.options")
+    return environment_options(parameters)[parameters.name]
+
+
+def environment_options(parameters: EnvironmentParameters) -> dict[str, EnvironmentOptions]:
+    """The validated options of all environments that are named, by name.
+
+    Raises:
+        ParameterError: one is unknown, or one of its options is.
+    """
+    options = {
+        name: environment_class(name).Options.read(values, f"environment.others.{name}")
+        for name, values in parameters.others.items()
+    }
+    main = environment_class(parameters.name)
+    return options | {parameters.name: main.Options.read(parameters.options, "environment.options")}
 
 
 def make_environment(

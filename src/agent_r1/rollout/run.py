@@ -15,7 +15,7 @@ from agent_r1.environments import (
     BaseEnv,
     EnvironmentParameters,
     Resources,
-    check_environment,
+    environment_options,
     make_environment,
 )
 from agent_r1.hashing import folder_sha256
@@ -48,15 +48,15 @@ def environment_factory(
             them does not start.
         SchemaError: ``documents`` does not fit its schema.
     """
-    options = check_environment(parameters)
-    for name, server in options.mcp.items():
-        connect(name, server)  # now: a server that does not start is no fault of a trajectory
+    options = environment_options(parameters)
+    for one in options.values():
+        for name, server in one.mcp.items():
+            connect(name, server)  # now: a server that does not start is no fault of a trajectory
     resources = Resources(documents)
 
     def make(task: Mapping[str, Any]) -> BaseEnv:
         name = task["environment"]
-        own = options if name == parameters.name else parameters.others.get(name)
-        return make_environment(name, task, resources, own)
+        return make_environment(name, task, resources, options.get(name))
 
     return make
 

@@ -180,7 +180,7 @@ class _Collection:
         else:
             room = Room(size)
             await _all(self._play_when_free(group, room) for group in by_group(trajectories, size))
-        self._outages.settle()
+        self._outages.conclude()
         for trajectory in trajectories:
             self._end_if_affected(trajectory)
         return trajectories

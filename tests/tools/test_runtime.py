@@ -307,17 +307,21 @@ def test_a_function_around_a_coroutine_is_awaited_within_the_time_limit():
 
 
 def test_p32_blocking_calls_do_not_block_the_event_loop():
-    release = threading.Event()
+    began, release = threading.Event(), threading.Event()
 
     @tool
     def wait() -> str:
         """Block until the loop has run something else."""
-        return "released" if release.wait(10) else "blocked"
+        began.set()
+        return "released" if release.wait(5) else "blocked"
+
+    async def free():
+        while not began.is_set():
+            await asyncio.sleep(0)
+        release.set()
 
     async def both():
-        results, _ = await asyncio.gather(
-            ToolRuntime([wait]).run([ToolCall("wait", {})]), asyncio.to_thread(release.set)
-        )
+        results, _ = await asyncio.gather(ToolRuntime([wait]).run([ToolCall("wait", {})]), free())
         return results
 
     assert asyncio.run(both())[0].content == "released"

@@ -114,6 +114,8 @@ class Transition:
     end_reason: EndReason | None = None
     tool_results: tuple[ToolResult, ...] = ()
     info: dict[str, Any] = field(default_factory=dict)
+    state_key: str = field(default="", compare=False)
+    """Names the state that follows; empty where none does."""
 
 
 class EnvironmentFailure(Exception):

@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from agent_r1.environments import finish, make_environment, start, transition
-from agent_r1.mdp import Action, ActionType, EndReason, ToolCall
+from agent_r1.mdp import Action, ActionType, EndReason, EnvironmentFailure, ToolCall
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -126,6 +126,30 @@ def test_what_is_no_action_is_told_and_costs_nothing(text, words, said):
     _, step = play(act(text), kwargs={"words": words})
     assert step.observation["tool_results"][0].startswith(said)
     assert (step.tool_results[0].status, step.reward) == ("bad_arguments", 0.0)
+
+
+@pytest.mark.parametrize("text", ["--5", "-1", "10", "9" * 5000, "1.0", "²", "٣", ""])
+@pytest.mark.parametrize("kind", ["call", "answer"])
+def test_whatever_text_is_no_number_of_an_action_is_told_so(kind, text):
+    """As an error of the game it would go unscored: a way out of a lost one."""
+    action = Action(ActionType.ANSWER, text, answer=text) if kind == "answer" else act(text)
+    _, told, played = play(action, act(" 3 "))
+    assert "an action is a whole number from 0 to 9" in str(told.observation)
+    assert (told.reward, told.end_reason) == (0.0, None)
+    assert played.reward in (1.0, -0.1)
+
+
+def test_actions_that_are_no_text_are_refused():
+    with pytest.raises(EnvironmentFailure, match=r"'Pendulum-v1' are neither text nor .*\(Box\)"):
+        play(id="Pendulum-v1")
+
+
+def test_a_game_that_draws_in_text_is_seen():
+    lake = {"id": "FrozenLake-v1", "kwargs": {"is_slippery": False, "render_mode": "ansi"}}
+    first, down = play(act("1"), **lake)
+    red = "\x1b[41m{}\x1b[0m".format
+    assert first["rendering"].splitlines()[1:] == [red("S") + "FFF", "FHFH", "FFFH", "HFFG"]
+    assert f"SFFF\n{red('F')}HFH" in down.observation["tool_results"][0]
 
 
 def test_the_same_task_is_the_same_game():

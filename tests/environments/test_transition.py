@@ -167,6 +167,7 @@ def test_a_broken_contract_is_an_infrastructure_failure_that_says_so(result):
         (EnvironmentFailure("the simulator died"), "the simulator died"),
         (KeyError("board"), "Scripted: KeyError: 'board'"),
         (SystemExit(1), "Scripted: SystemExit: 1"),
+        (asyncio.CancelledError(), "Scripted: RuntimeError: the call cancelled itself"),
     ],
 )
 def test_p31_a_failing_environment_is_recorded_and_unscored(kind, error, failure):
@@ -177,7 +178,27 @@ def test_p31_a_failing_environment_is_recorded_and_unscored(kind, error, failure
     assert env.done
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(("key", "failure"), [(ValueError("no key"), "no key"), (7, "not int")])
+def test_p31_a_state_that_has_no_name_is_recorded_and_unscored(key, failure):
+    class Nameless(Scripted):
+        def state_key(self):
+            if isinstance(key, Exception):
+                raise key
+            return key
+
+    step = act(Nameless(({"a": 1}, 1.0)))
+    assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
+    assert failure in step.info["failure"]
+    over = act(Nameless(({"a": 1}, 1.0, True, False, {})))
+    assert (over.reward, over.end_reason) == (1.0, EndReason.ENVIRONMENT)
+
+
+def test_info_can_be_saved():
+    step = act(Scripted(({"a": 1}, 0.0, False, False, {"said": "lone \ud800"})))
+    assert step.info == {"said": "lone ?"}
+
+
+@pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
 def test_p31_an_environment_that_never_returns_is_left(kind):
     never = threading.Event()
 
@@ -189,7 +210,12 @@ def test_p31_an_environment_that_never_returns_is_left(kind):
         async def step(self, action):
             await asyncio.Event().wait()
 
-    env = (Stuck if kind == "sync" else AsyncStuck)(None, {"step_timeout_s": 0.02})
+    class AwaitableStuck(Scripted):
+        def step(self, action):
+            return AsyncStuck.step(self, action)
+
+    stuck = {"sync": Stuck, "async": AsyncStuck, "awaitable": AwaitableStuck}[kind]
+    env = stuck(None, {"step_timeout_s": 0.02})
     step = act(env)
     never.set()
     assert step.end_reason is EndReason.INFRASTRUCTURE

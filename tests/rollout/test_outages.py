@@ -77,6 +77,40 @@ def test_without_a_limit_there_is_no_outage():
     assert settled(*[(str(i), 0, "error") for i in range(99)], limit=None).unavailable("qa") == {}
 
 
+def concluded(*noted, limit=32):
+    outages = Outages()
+    for trajectory, step, status in noted:
+        outages.note(trajectory, step, "qa", [result(status)], limit)
+    outages.conclude()
+    return outages
+
+
+def test_a_tool_that_answered_nobody_was_down_however_few_the_calls():
+    outages = concluded(("a", 0, "error"), ("b", 2, "timeout"), ("b", 3, "error"))
+    assert "3 calls in a row failed" in outages.unavailable("qa")["search"]
+    assert [outages.met_by(name).step for name in "ab"] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        [("a", 0, "error"), ("a", 1, "error")],
+        [("a", 0, "ok"), ("b", 0, "error"), ("c", 0, "error")],
+        [("a", 0, "error"), ("b", 0, "error"), ("c", 0, "oversized"), ("d", 0, "error")],
+        [("a", 0, "bad_arguments"), ("b", 0, "unknown_tool")],
+    ],
+    ids=["one caller", "answered before", "answered between", "mistakes"],
+)
+def test_a_tool_that_failed_for_some_was_not_down(noted):
+    outages = concluded(*noted)
+    assert outages.unavailable("qa") == {}
+    assert [outages.met_by(name) for name in "abcd"] == [None] * 4
+
+
+def test_without_a_limit_nothing_is_concluded():
+    assert concluded(("a", 0, "error"), ("b", 0, "error"), limit=None).unavailable("qa") == {}
+
+
 class DownEnv(ToyEnv):
     """Its tool fails for everyone while ``down`` is set, or only for task 0."""
 
@@ -107,6 +141,10 @@ def scripts(wanted, late=()):
         one.trajectory_id: [[*MALFORMED, stop], *plan] if one.task["task_id"] in late else plan
         for one in wanted
     }
+
+
+def ids_of(wanted, task):
+    return [one.trajectory_id for one in wanted if one.task["task_id"] == task]
 
 
 def play(monkeypatch, down="all", late=(), **limits):
@@ -165,6 +203,19 @@ def test_a_tool_that_fails_for_some_is_their_result_and_is_scored(monkeypatch):
     assert set(rewards(rollouts).values()) == {1.0}
     statuses = {json.loads(one)[0]["status"] for one in rollouts["tool_results"] if one != "[]"}
     assert statuses == {"error", "ok"}
+
+
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_p12_p31_fewer_calls_than_the_limit_that_all_fail_are_not_scored(
+    monkeypatch, caplog, deterministic
+):
+    """Two call and fail, and nobody else calls: with no call that worked, the tool was down."""
+    monkeypatch.setattr(DownEnv, "down", "all")
+    wanted = requests(2, 2)
+    plans = scripts(wanted) | {name: [[*ANSWER, STOPS[0]]] for name in ids_of(wanted, "task01")}
+    rollouts, _ = run(ScriptedEngine(plans), wanted, DownEnv, deterministic=deterministic)
+    assert list(rewards(rollouts).values()) == [None, None, 1.0, 1.0]
+    assert "the tool 'echo' is down: 2 calls in a row failed" in caplog.text
 
 
 def test_mistakes_of_all_agents_are_scored(monkeypatch):

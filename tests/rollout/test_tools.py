@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import random
 import threading
 
+import pytest
 from toy_world import (
     ANSWER,
     CALL,
@@ -21,8 +24,9 @@ from toy_world import (
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import BaseEnv
 from agent_r1.mdp import ActionType
-from agent_r1.rollout import TrajectoryRequest
-from agent_r1.tools import tool
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout import TrajectoryRequest, collector
+from agent_r1.tools import threads, tool
 
 
 def test_p29_a_malformed_turn_is_told_what_was_wrong_and_goes_on():
@@ -105,6 +109,82 @@ def test_p31_an_environment_that_raises_ends_its_own_trajectory_only():
     others = rollouts[rollouts["task_id"] != "task01"]
     assert "infrastructure" not in set(others["end_reason"])
     assert others["env_reward"].notna().all()
+
+
+def test_p31_an_environment_that_cannot_be_made_ends_its_own_trajectory_only():
+    class PickyEnv(ToyEnv):
+        def __init__(self, row):
+            if row["task_id"] == "task01":
+                raise KeyError("board")
+            super().__init__(row)
+
+    rollouts, _ = run(wanted=requests(3, 1), make=PickyEnv, max_steps=2)
+    failed = rollouts[rollouts["task_id"] == "task01"]
+    assert failed["end_reason"].tolist() == ["infrastructure"]
+    assert json.loads(failed["info"].iloc[0]) == {"failure": "toy: KeyError: 'board'"}
+    assert "infrastructure" not in set(rollouts[rollouts["task_id"] != "task01"]["end_reason"])
+
+
+def test_an_environment_that_did_not_start_is_closed():
+    closed = []
+
+    class HalfOpenEnv(ToyEnv):
+        def reset(self):
+            raise ConnectionError("no simulator")
+
+        def close(self):
+            closed.append(self.task["task_id"])
+
+    run(wanted=requests(2, 1), make=HalfOpenEnv)
+    assert sorted(closed) == ["task00", "task01"]
+
+
+def test_p36_two_tools_of_one_name_are_refused_before_anything_is_sampled():
+    class TwiceEnv(ToyEnv):
+        @tool(name="echo")
+        def other(self, word: str) -> str:
+            """Say something else."""
+            return "else"
+
+    with pytest.raises(ParameterError, match="'toy' has two tools called 'echo'"):
+        run(make=TwiceEnv)
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True], ids=["script", "notebook"])
+def test_p31_a_coroutine_that_nothing_can_end_does_not_hold_the_collection(monkeypatch, in_a_loop):
+    monkeypatch.setattr(collector, "CANCEL_S", 0.02)
+    monkeypatch.setattr(threads, "CANCEL_S", 0.02)
+    over = threading.Event()
+
+    class StubbornEnv(ToyEnv):
+        def __init__(self, row):
+            super().__init__(row, options={"timeout_s": 0.02, "attempts": 1})
+
+        @tool
+        async def echo(self, word: str) -> str:
+            """Go on, whatever happens."""
+            while not over.is_set():
+                with contextlib.suppress(BaseException):
+                    await asyncio.sleep(3600)
+            return word
+
+    async def notebook():
+        return scripted(CALL, ANSWER, make=StubbornEnv)
+
+    ends = []
+
+    def play():
+        rollouts, _ = (
+            asyncio.run(notebook()) if in_a_loop else scripted(CALL, ANSWER, make=StubbornEnv)
+        )
+        ends.append(rollouts["end_reason"].tolist()[-1])
+
+    # In a thread, so that a failure does not hang the tests.
+    thread = threading.Thread(target=play, daemon=True)
+    thread.start()
+    thread.join(20)
+    over.set()
+    assert ends == ["answered"]
 
 
 class BlockingEnv(ToyEnv):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -52,6 +53,21 @@ def talk(text: str) -> str:
     print(text)
     os.write(1, b'{"text": "forged", "length": 6}\n')
     return sys.stdin.read() + text
+
+
+@tool(isolated=True)
+def forge() -> str:
+    """Write an answer of its own wherever something is open."""
+    for descriptor in range(3, 32):
+        with contextlib.suppress(OSError):
+            os.write(descriptor, b'{"text": "forged", "length": 6}\n')
+    return "honest"
+
+
+@tool(isolated=True)
+def fork() -> str:
+    """Return twice."""
+    return "child" if os.fork() == 0 else "parent"
 
 
 @tool(isolated=True, attempts=1, timeout_s=0.2)

@@ -5,7 +5,9 @@ running a tool, failing on the first one, two or three tries, in one of two traj
    cells of `one`, the second trajectory's tool is healthy. All cells run side by side, so that the
    time limits of all are waited for once.
 2. Asserted in each cell: status, attempts, observation, end and reward of both trajectories.
-3. A tool that ends its process is survived only where that is a process of its own: in a thread or
+3. A tool that fails on all tries for both was down for everyone: then neither is scored. Failing
+   for one of them, it is that one's result, and scored.
+4. A tool that ends its process is survived only where that is a process of its own: in a thread or
    on the event loop it would take the trainer with it, so these cells are not there.
 """
 
@@ -71,11 +73,13 @@ CELLS = [
 FIRST, SECOND = "iter_00001/task00/0", "iter_00001/task01/0"
 
 
-def expected(kind: str, tries: int) -> dict[str, Any]:
+UNSCORED = {"observation": None, "end_reason": "infrastructure", "reward": None}
+
+
+def expected(kind: str, tries: int, scope: str) -> dict[str, Any]:
     """What a trajectory records whose tool fails on its first ``tries`` tries."""
     if kind == "environment":
-        ended = {"end_reason": "infrastructure", "reward": None}
-        return {"results": [], "observation": None} | ended
+        return {"results": [], **UNSCORED}
     if kind in AT_ONCE:
         (status, content), attempts = AT_ONCE[kind], 1
     elif tries == 3:
@@ -83,6 +87,8 @@ def expected(kind: str, tries: int) -> dict[str, Any]:
     else:
         return healthy(attempts=tries + 1)
     results = [(status, attempts, content)]
+    if kind in TRIED_AGAIN and scope == "all":
+        return {"results": results, **UNSCORED}
     return {"results": results, "observation": content, "end_reason": "answered", "reward": 1.0}
 
 
@@ -102,7 +108,7 @@ def environment(cell: tuple[str, str, int, str], folder: Any) -> type[ToyEnv]:
         fail = faulty_tools.MODES[mode]
 
         def __init__(self, row: Any) -> None:
-            super().__init__(row, options=options | {"unavailable_after": None})
+            super().__init__(row, options=options)
 
         async def step(self, action: Any) -> Any:
             if action.type is ActionType.TOOL_CALL:
@@ -159,7 +165,7 @@ def matrix(tmp_path_factory) -> dict[tuple, dict[str, dict[str, Any]]]:
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(map(str, cell)))
 def test_p31_what_is_recorded_in_each_cell(matrix, cell):
     kind, _, tries, scope = cell
-    failing = expected(kind, tries)
+    failing = expected(kind, tries, scope)
     assert matrix[cell] == {FIRST: failing, SECOND: failing if scope == "all" else healthy()}
 
 

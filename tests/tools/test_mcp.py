@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
+import odd_mcp_server
 import pytest
 
-from agent_r1.environments import BaseEnv
+from agent_r1 import schemas
+from agent_r1.environments import BaseEnv, EnvironmentParameters, make
 from agent_r1.mdp import Action, ActionType, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
+from agent_r1.rollout.run import environment_factory
 from agent_r1.tools import ToolParameters, ToolRuntime, tool
 from agent_r1.tools.mcp import close_servers, connect
 from agent_r1.tools.parameters import McpParameters
@@ -24,6 +31,7 @@ pytest.importorskip("mcp")
 
 SERVER = str(Path(__file__).with_name("mcp_server.py"))
 PATHS = ["PYTHONPATH"] if "PYTHONPATH" in os.environ else []
+ODD = {"command": [sys.executable, odd_mcp_server.__file__], "start_timeout_s": 300}
 STDIO = {"command": [sys.executable, SERVER], "pass_environment": PATHS, "start_timeout_s": 300}
 
 
@@ -120,9 +128,117 @@ def test_the_tools_are_an_environments_tools():
     close_servers()
 
 
+def test_p36_a_tool_of_the_environment_and_one_of_a_server_may_not_share_a_name():
+    class Book(BaseEnv):
+        @tool
+        def page(self, number: int) -> str:
+            """Turn to a page."""
+            return str(number)
+
+    def book(task):
+        return Book(task, options={"mcp": {"odd": ODD}})
+
+    with pytest.raises(ParameterError, match=r"'book' has two tools called 'page'.*mcp\.<server>"):
+        make(book, {"task_id": "t", "environment": "book"})
+    close_servers()
+
+
+def test_the_servers_of_all_environments_of_a_mixture_are_started_before_any_trajectory():
+    main = {"mcp": {"odd": ODD | {"tools": ["pid"]}}}
+    other = {"mcp": {"small": ODD | {"tools": ["pid"]}}}
+    parameters = EnvironmentParameters(name="multihop_qa", options=main, others={"math": other})
+    factory = environment_factory(parameters, schemas.empty("documents"))
+    pids = set()
+    for name in ("math", "multihop_qa"):
+        env = make(factory, {"task_id": "t", "environment": name})
+        action = Action(ActionType.TOOL_CALL, "", tool_calls=(ToolCall("pid", {}),))
+        pids.add(asyncio.run(env.use_tools(action))["tool_results"][0])
+    assert len(pids) == 2
+    close_servers()
+    other["mcp"]["small"] = {"command": ["no-such-program"]}
+    parameters = EnvironmentParameters(name="multihop_qa", others={"math": other})
+    with pytest.raises(ParameterError, match=r"the MCP server 'small' .* did not start"):
+        environment_factory(parameters, schemas.empty("documents"))
+
+
+class Sessions(BaseHTTPRequestHandler):
+    """A server over HTTP that remembers its sessions, as most do, and answers with their number."""
+
+    known: ClassVar[list[str]] = []
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        session = self.headers.get("Mcp-Session-Id")
+        if request["method"] == "initialize":
+            session = f"session-{time.monotonic_ns()}"
+            self.known.append(session)
+        if session not in self.known:
+            error = {"code": -32600, "message": "Session not found"}
+            return self._answer(404, {"jsonrpc": "2.0", "id": "server", "error": error})
+        if "id" not in request:
+            return self._answer(202, None)
+        reply = odd_mcp_server.reply(request)
+        if request["method"] == "tools/call":
+            reply["result"]["content"] = [odd_mcp_server.text(session)]
+        return self._answer(200, reply, session)
+
+    def _answer(self, status, body, session=None):
+        sent = b"" if body is None else json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(sent)))
+        if session is not None:
+            self.send_header("Mcp-Session-Id", session)
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def do_GET(self):
+        self._answer(405, None)
+
+    do_DELETE = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+def test_p31_a_server_that_was_started_again_and_does_not_know_the_session_gets_a_new_one():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Sessions) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = {"url": f"http://127.0.0.1:{server.server_port}/mcp"}
+        (first,) = run(address, ("pid", {}))
+        Sessions.known.clear()
+        results = run(address, *[("pid", {})] * 8)
+        close_servers()
+        server.shutdown()
+    assert first.content.startswith("session-")
+    assert {one.status for one in results} == {ToolStatus.OK}
+    assert {one.content for one in results} == set(Sessions.known)
+    assert len(Sessions.known) == 1
+
+
+def test_a_result_says_what_it_holds():
+    (result,) = run(ODD, ("page", {}))
+    expected = ["the page", "[resource file:///b]", "[resource_link file:///c]", "[image]"]
+    assert result.content.split("\n") == expected
+
+
+def test_what_cannot_be_validated_here_is_left_to_the_server():
+    results = run(ODD, ("pattern", {"a": "x"}), ("nowhere", {"a": "x"}))
+    assert [one.content for one in results] == ["called", "called"]
+
+
+def test_a_result_that_breaks_the_tools_own_schema_fails_its_call_only():
+    before, broken, after = (run(ODD, (name, {}))[0] for name in ("pid", "promise", "pid"))
+    assert broken.status is ToolStatus.ERROR
+    assert "Invalid structured content" in broken.content
+    assert after.content == before.content
+    close_servers()
+
+
 @pytest.mark.parametrize(
     ("address", "message"),
     [
+        (ODD | {"command": [*ODD["command"], "broken"]}, "'broken' whose schema is none: 'objekt'"),
         ({"command": [sys.executable, "-c", "pass"]}, "the MCP server 'small' .* did not start"),
         ({"command": ["no-such-program"]}, "did not start: FileNotFoundError"),
         (STDIO | {"tools": ["subtract"]}, "has no tool 'subtract'. Known: add, die, hang"),

@@ -78,6 +78,13 @@ def test_what_a_tool_prints_or_reads_does_not_touch_the_connection():
     assert one("add", a=1).content == "2"
 
 
+@pytest.mark.parametrize(("name", "answer"), [("forge", "honest"), ("fork", "parent")])
+def test_p30_a_call_never_gets_the_answer_to_another_one(name, answer):
+    assert one(name).content == answer
+    for n in range(5):
+        assert one("add", a=n).content == str(n + 1)
+
+
 def test_p31_a_call_that_never_returns_is_killed_with_what_it_started(tmp_path):
     result = one("hang", file=str(tmp_path / "pids"))
     assert (result.status, result.attempts) == (ToolStatus.TIMEOUT, 1)

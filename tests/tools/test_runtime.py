@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import threading
 
 import pytest
 
 from agent_r1.mdp import EnvironmentFailure, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
-from agent_r1.tools import ToolParameters, ToolRuntime, tool
+from agent_r1.tools import ToolParameters, ToolRuntime, threads, tool
 from agent_r1.tools.threads import MAX_THREADS
 
 
@@ -194,18 +196,132 @@ def test_p31_an_exception_of_any_kind_is_a_result():
     assert results[1].content == "error: leave: SystemExit: 3"
 
 
+class Panic(BaseException):
+    """As libraries written in Rust raise it."""
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize(
+    ("raised", "reason"),
+    [
+        (Panic("index out of bounds"), "Panic: index out of bounds"),
+        (GeneratorExit(), "GeneratorExit"),
+        (BaseExceptionGroup("two", [Panic()]), "BaseExceptionGroup: two (1 sub-exception)"),
+        (asyncio.CancelledError(), "RuntimeError: the call cancelled itself"),
+        (SystemExit(3), "SystemExit: 3"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_p31_what_is_no_exception_ends_its_call_only(kind, raised, reason):
+    @tool(name="panic")
+    def panic() -> str:
+        """Raise it."""
+        raise raised
+
+    @tool(name="panic")
+    async def panic_async() -> str:
+        """Raise it."""
+        raise raised
+
+    failed, fine = run(
+        [panic if kind == "sync" else panic_async, echo], ("panic", {}), ("echo", {"text": "x"})
+    )
+    assert (failed.status, failed.attempts) == (ToolStatus.ERROR, 3)
+    assert failed.content == f"error: panic: {reason}"
+    assert fine.content == "x"
+
+
+def test_p31_an_interrupt_that_a_thread_raises_is_its_own():
+    @tool
+    def interrupt() -> str:
+        """No signal gets here."""
+        raise KeyboardInterrupt
+
+    (result,) = run([interrupt], ("interrupt", {}))
+    assert result.content == "error: interrupt: KeyboardInterrupt"
+
+
+def test_p31_a_coroutine_that_ignores_its_cancellation_is_closed(monkeypatch):
+    monkeypatch.setattr(threads, "CANCEL_S", 0.02)
+
+    @tool(attempts=1, timeout_s=0.02)
+    async def stubborn() -> str:
+        """Go on."""
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(3600)
+
+    ended = []
+
+    def collect():
+        ended.append(run([stubborn], ("stubborn", {}))[0].status)
+
+    # asyncio.run waits for all tasks: in a thread, so that a failure does not hang the tests.
+    thread = threading.Thread(target=collect, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert ended == [ToolStatus.TIMEOUT]
+
+
+def test_a_try_gets_the_arguments_as_they_were():
+    seen = []
+
+    @tool
+    def pop(items: list[int]) -> str:
+        """Change an argument, and fail."""
+        seen.append(list(items))
+        items.clear()
+        raise ConnectionError
+
+    call = ToolCall("pop", {"items": [1, 2]})
+    asyncio.run(ToolRuntime([pop]).run([call]))
+    assert seen == [[1, 2]] * 3
+    assert call.arguments == {"items": [1, 2]}
+
+
+def test_a_function_around_a_coroutine_is_awaited_within_the_time_limit():
+    def plain(function):
+        @functools.wraps(function)
+        def called(*args, **kwargs):
+            return function(*args, **kwargs)
+
+        return called
+
+    @tool
+    @plain
+    async def double(n: int) -> int:
+        """Double."""
+        return 2 * n
+
+    @tool
+    @plain
+    async def hang() -> int:
+        """Never answer."""
+        await asyncio.Event().wait()
+
+    doubled, hung = run(
+        [double, hang], ("double", {"n": 2}), ("hang", {}), timeout_s=0.05, attempts=1
+    )
+    assert doubled.content == "4"
+    assert hung.status is ToolStatus.TIMEOUT
+
+
 def test_p32_blocking_calls_do_not_block_the_event_loop():
-    release = threading.Event()
+    began, release = threading.Event(), threading.Event()
 
     @tool
     def wait() -> str:
         """Block until the loop has run something else."""
-        return "released" if release.wait(10) else "blocked"
+        began.set()
+        return "released" if release.wait(5) else "blocked"
+
+    async def free():
+        while not began.is_set():
+            await asyncio.sleep(0)
+        release.set()
 
     async def both():
-        results, _ = await asyncio.gather(
-            ToolRuntime([wait]).run([ToolCall("wait", {})]), asyncio.to_thread(release.set)
-        )
+        results, _ = await asyncio.gather(ToolRuntime([wait]).run([ToolCall("wait", {})]), free())
         return results
 
     assert asyncio.run(both())[0].content == "released"

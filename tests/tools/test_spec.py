@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Literal
 
 import pytest
@@ -197,3 +198,27 @@ def test_docstring_entries_may_start_below_their_name():
         "a": "On the next line: with a colon.",
         "b": "Short.",
     }
+
+
+class Opaque:
+    """A class that JSON knows nothing of."""
+
+
+@pytest.mark.parametrize("hint", [Callable[[int], int], Opaque], ids=["callable", "class"])
+def test_a_type_that_json_cannot_say_is_refused_by_name(hint):
+    def run(what) -> str:
+        """Run it."""
+
+    run.__annotations__["what"] = hint
+    with pytest.raises(TypeError, match="tool 'run': a type hint has no JSON schema"):
+        tool(run)
+
+
+def test_arguments_that_are_no_text_say_so():
+    @tool
+    def say(text: str) -> str:
+        """Say."""
+        return text
+
+    with pytest.raises(BadArguments, match=r"^arguments: Invalid JSON"):
+        say.validate({"text": "\ud800"})

@@ -5,8 +5,9 @@
    the task's id, so that each task is the same game in every run.
 2. An action is a call ``act(text)``, an answer, or, with ``plain_text``, the turn itself. Several
    calls of one turn are played one after the other.
-3. Observations are strings or dicts; anything else is told as its text. Rewards and ends are the
-   game's own; of its info, what is JSON is recorded.
+3. Observations are strings or dicts; anything else is told as its text. With ``render_mode: ansi``
+   in ``options.kwargs``, what the game draws is told, too. Rewards and ends are the game's own; of
+   its info, what is JSON is recorded.
 
 Needs the package ``gymnasium``, the extra ``gymnasium``.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,12 +62,18 @@ class GymnasiumEnv(BaseEnv):
                 "no game: set environment.options.id, or `id` in the task's payload"
             )
         self._game = gymnasium.make(name, **self.options.kwargs)
+        space = self._game.action_space
+        if isinstance(space, tuple(getattr(gymnasium.spaces, name) for name in _NOT_TEXT)):
+            raise EnvironmentFailure(
+                f"the actions of '{name}' are neither text nor numbered ({type(space).__name__}): "
+                "give it a gymnasium.ActionWrapper that takes a string"
+            )
         self._turn = asyncio.Lock()
         self._lost, self._ends = False, (False, False)
         seed = self.payload.get("seed", derive_seed(0, self.task["task_id"]) % 2**31)
         observation, _ = self._game.reset(seed=seed, options=self.payload.get("options"))
         prompt = self.task.get("prompt")
-        return ({"task": prompt} if prompt else {}) | _told(observation)
+        return ({"task": prompt} if prompt else {}) | self._seen(observation)
 
     async def step(self, action: Action) -> StepResult:
         """Gymnasium's five; the rewards of several calls are added up."""
@@ -99,7 +107,7 @@ class GymnasiumEnv(BaseEnv):
                 return "the game is over"
             native = _native(self._game.action_space, text)
             try:
-                step = functools.partial(self._game.step, native)
+                step = functools.partial(self._played, native)
                 observation, reward, terminated, truncated, info = await WORKERS.run(step)
             except asyncio.CancelledError:
                 self._lost = True
@@ -109,12 +117,27 @@ class GymnasiumEnv(BaseEnv):
             self._reward += float(reward)
             self._ends = (bool(terminated), bool(truncated))
             self._info |= _json_only(info)
-            return observation_text(_told(observation))
+            return observation_text(observation)
+
+    def _played(self, action: Any) -> tuple[Any, ...]:
+        observation, *others = self._game.step(action)
+        return self._seen(observation), *others
+
+    def _seen(self, observation: Any) -> Observation:
+        """An observation with the picture, of a game that draws one in text."""
+        drawn = {"rendering": self._game.render()} if self._game.render_mode == "ansi" else {}
+        return _told(observation) | drawn
 
     def close(self) -> None:
         """Close the game."""
         if hasattr(self, "_game"):
             self._game.close()
+
+
+_WHOLE_NUMBER = re.compile(r"\s*-?[0-9]{1,18}\s*")
+"""Longer ones are no action, and Python refuses to read very long ones."""
+_NOT_TEXT = ("Box", "MultiBinary", "MultiDiscrete", "Dict", "Tuple", "OneOf", "Sequence", "Graph")
+"""Gymnasium's own spaces of actions that no text is in. A game may have one of its own."""
 
 
 def _told(observation: Any) -> Observation:
@@ -131,9 +154,10 @@ def _native(space: Any, text: str) -> Any:
     """
     if isinstance(space, gymnasium.spaces.Discrete):
         known = range(int(space.start), int(space.start + space.n))
-        if not (text.strip().lstrip("-").isdecimal() and int(text) in known):
+        number = int(text) if _WHOLE_NUMBER.fullmatch(text) else None
+        if number not in known:
             raise BadArguments(f"an action is a whole number from {known[0]} to {known[-1]}")
-        return int(text)
+        return number
     if isinstance(space, gymnasium.spaces.Text) and not space.contains(text):
         raise BadArguments(
             f"an action has {space.min_length} to {space.max_length} characters out of "

@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import json
 import logging
 import math
@@ -23,6 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_r1.environments.base import BaseEnv, Observation
+from agent_r1.extras import MissingExtraError
 from agent_r1.mdp import (
     Action,
     ActionType,
@@ -31,8 +31,10 @@ from agent_r1.mdp import (
     ToolStatus,
     Transition,
 )
+from agent_r1.parameters import ParameterError
 from agent_r1.tools.failures import reason, short
 from agent_r1.tools.threads import TimeLimitExceeded, call_within
+from agent_r1.tools.unicode import valid_unicode
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +43,32 @@ _logged: set[tuple[Any, ...]] = set()
 
 MAX_REWARD = 3.4e38
 """Rewards are stored in 32 bits; beyond this they would become infinite."""
+
+
+def make(function: Callable[[Mapping[str, Any]], BaseEnv], task: Mapping[str, Any]) -> BaseEnv:
+    """A new episode of a task, by a function that makes one.
+
+    Raises:
+        EnvironmentFailure: it failed.
+        ParameterError: what it was told cannot work, for this task or any other; two tools of one
+            name, for instance.
+    """
+    try:
+        env = function(task)
+        names = [spec.name for spec in env.tools]
+    except (EnvironmentFailure, ParameterError, MissingExtraError):
+        raise
+    except Exception as error:
+        logger.warning("the environment '%s' failed", task["environment"], exc_info=True)
+        raise EnvironmentFailure(f"{task['environment']}: {reason(error)}") from None
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(
+            f"the environment '{task['environment']}' has two tools called '{twice}'. The agent "
+            "could not tell them apart: rename one, or name the tools that you want of an MCP "
+            "server in environment.options.mcp.<server>.tools"
+        )
+    return env
 
 
 async def start(env: BaseEnv) -> Observation:
@@ -59,8 +87,6 @@ async def start(env: BaseEnv) -> Observation:
 async def transition(env: BaseEnv, action: Action) -> Transition:
     """Execute an action; never raises for what the environment does.
 
-    ``env.state_key()`` afterwards is that of the new state.
-
     Raises:
         ValueError: there is no action (`ActionType.NONE`) to execute.
     """
@@ -73,6 +99,10 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
         else:
             result = await _guarded(env, functools.partial(env.step, action))
         outcome = _within_budget(env, _normalised(env, action, result))
+        if outcome.observation is not None:
+            env.observation = outcome.observation
+        if not env.done:
+            outcome = replace(outcome, state_key=state_key(env))
     except EnvironmentFailure as failure:
         env.done = True
         return Transition(
@@ -83,9 +113,23 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
             tool_results=tuple(env.tool_results),
             info={"failure": short(str(failure))},
         )
-    if outcome.observation is not None:
-        env.observation = outcome.observation
     return outcome
+
+
+def state_key(env: BaseEnv) -> str:
+    """The environment's name of its state, checked.
+
+    Raises:
+        EnvironmentFailure: it gives none.
+    """
+    try:
+        key = env.state_key()
+    except Exception as error:
+        _log_once(env, error)
+        raise EnvironmentFailure(f"{type(env).__name__}: {reason(error)}") from None
+    if not isinstance(key, str):
+        raise EnvironmentFailure(f"a state key must be a string, not {type(key).__name__}")
+    return valid_unicode(key)
 
 
 async def finish(env: BaseEnv) -> None:
@@ -116,14 +160,13 @@ def _within_budget(env: BaseEnv, outcome: Transition) -> Transition:
 async def _guarded(env: BaseEnv, function: Callable[[], Any]) -> Any:
     """What an environment's function gives. Raises EnvironmentFailure for whatever goes wrong."""
     try:
-        value = await call_within(env.options.step_timeout_s, function)
-        return await value if inspect.isawaitable(value) else value
+        return await call_within(env.options.step_timeout_s, function)
     except EnvironmentFailure:
         raise
     except TimeLimitExceeded:
         limit = f"{env.options.step_timeout_s:g} s"
         raise EnvironmentFailure(f"{type(env).__name__} took longer than {limit}") from None
-    except (Exception, SystemExit) as error:
+    except Exception as error:
         _log_once(env, error)
         raise EnvironmentFailure(f"{type(env).__name__}: {reason(error)}") from None
 
@@ -196,8 +239,9 @@ def _reward(value: Any) -> float | None:
 def _info(value: Any) -> dict[str, Any]:
     """``info`` as JSON has it; numpy scalars become numbers."""
     try:
-        info = json.loads(json.dumps(value or {}, allow_nan=False, default=_plain))
-    except (TypeError, ValueError) as error:
+        text = json.dumps(value or {}, ensure_ascii=False, allow_nan=False, default=_plain)
+        info = json.loads(valid_unicode(text))
+    except (TypeError, ValueError, RecursionError) as error:
         raise EnvironmentFailure(f"info must be JSON: {error}") from None
     if not isinstance(info, dict):
         raise EnvironmentFailure(f"info must be a dict, not {type(value).__name__}")

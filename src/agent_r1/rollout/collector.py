@@ -24,7 +24,7 @@ import pandas as pd
 
 from agent_r1.chat import ChatFormat, observation_text
 from agent_r1.engines.base import Engine, Sampling
-from agent_r1.environments import BaseEnv, finish, start, transition
+from agent_r1.environments import BaseEnv, finish, make, start, state_key, transition
 from agent_r1.mdp import Action, EnvironmentFailure
 from agent_r1.rollout.cohorts import by_group, same_prompts
 from agent_r1.rollout.event_loop import all_of, run_until_done
@@ -134,7 +134,7 @@ class _Collection:
             await all_of(
                 self._play_when_free(group, room) for group in by_group(trajectories, size)
             )
-        self._outages.settle()
+        self._outages.conclude()
         for trajectory in trajectories:
             self._end_if_affected(trajectory)
         return trajectories
@@ -161,14 +161,18 @@ class _Collection:
         await all_of(self._play(*pair, turnstile, room) for pair in live)
 
     async def _start(self, trajectory: Trajectory) -> BaseEnv | None:
+        environment = None
         try:
-            environment = self._make_environment(trajectory.request.task)
+            environment = make(self._make_environment, trajectory.request.task)
             observation = await start(environment)
+            key = state_key(environment)
         except EnvironmentFailure as failure:
             trajectory.fail(str(failure))
+            if environment is not None:  # it may have opened something before it failed
+                await finish(environment)
             return None
         prompt = self._chat.prompt_ids(observation, environment.tools)
-        trajectory.begin(prompt, environment.state_key())
+        trajectory.begin(prompt, key)
         if trajectory.phase is Phase.ENDED:
             await finish(environment)
         return environment
@@ -252,7 +256,7 @@ class _Collection:
             outcome,
             observation=None if told is None else observation_text(told),
             appended_ids=appended,
-            state_key=environment.state_key(),
+            state_key=outcome.state_key,
             tool_ms=tool_ms,
             forgotten=self._chat.forgotten(sampled),
         )

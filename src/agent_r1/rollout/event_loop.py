@@ -7,6 +7,8 @@ import threading
 from collections.abc import Coroutine, Iterable
 from typing import Any, TypeVar
 
+from agent_r1.tools.threads import CANCEL_S
+
 T = TypeVar("T")
 
 
@@ -16,7 +18,7 @@ def run_until_done(work: Coroutine[Any, Any, T]) -> T:
 
     def run() -> None:
         try:
-            outcome.append(asyncio.run(work))
+            outcome.append(_run(work))
         except BaseException as error:  # handed to the caller, who raises it
             failure.append(error)
 
@@ -31,6 +33,27 @@ def run_until_done(work: Coroutine[Any, Any, T]) -> T:
     if failure:
         raise failure[0]
     return outcome[0]
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """`asyncio.run`, which would wait for ever for a tool's coroutine that nothing can end."""
+    runner = asyncio.Runner()
+    try:
+        return runner.run(work)
+    finally:
+        loop = runner.get_loop()
+        if loop.run_until_complete(_all_ended()):
+            runner.close()
+        else:
+            loop.close()
+
+
+async def _all_ended() -> bool:
+    """Cancel what is left over; false if some of it goes on all the same."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    return not left or not (await asyncio.wait(left, timeout=2 * CANCEL_S))[1]
 
 
 def _loop_is_running() -> bool:

@@ -5,10 +5,12 @@
    What the agent did wrong — unknown tool, bad arguments — says nothing about the tool.
 2. A streak of ``unavailable_after`` failures, whoever made the calls, means that the tool is down.
    It is not called again in this collection: further calls get the status ``unavailable``.
-3. Trajectories in the streak, and those that are told ``unavailable``, are *affected*: their
+3. A small collection may have fewer calls than that: at its end, a tool that answered nobody, and
+   failed for two trajectories or more, is down as well.
+4. Trajectories in the streak, and those that are told ``unavailable``, are *affected*: their
    records end at the step at which they met the outage first, truncated (``infrastructure``) and
    not scored. It would be wrong to give them 0 for what no policy could do.
-4. `settle` takes in what was noted, in the order of trajectories, steps and calls. In deterministic
+5. `settle` takes in what was noted, in the order of trajectories, steps and calls. In deterministic
    mode it is called when all live trajectories have finished a step: what is decided then does not
    depend on which tool was faster.
 
@@ -56,6 +58,8 @@ class Outages:
     def __init__(self) -> None:
         self._noted: list[_Noted] = []
         self._streaks: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        self._last: dict[tuple[str, str], ToolResult] = {}
+        self._answered: set[tuple[str, str]] = set()
         self._down: dict[str, dict[str, str]] = {}
         self._affected: dict[str, Met] = {}
 
@@ -86,6 +90,13 @@ class Outages:
             for result in one.results:
                 self._take(one, result)
 
+    def conclude(self) -> None:
+        """Decide, at the end of a collection, on tools that failed for everyone who called them."""
+        self.settle()
+        for tool, streak in list(self._streaks.items()):
+            if tool not in self._answered and len({trajectory for trajectory, _ in streak}) > 1:
+                self._declare_down(tool)
+
     def _take(self, one: _Noted, result: ToolResult) -> None:
         tool = (one.environment, result.name)
         down = self.unavailable(one.environment)
@@ -94,23 +105,26 @@ class Outages:
         elif result.status not in FAILED:
             if result.status in (ToolStatus.OK, ToolStatus.OVERSIZED):
                 self._streaks.pop(tool, None)
+                self._answered.add(tool)
         elif result.name in down:  # made before the tool was known to be down
             self._affect(one.trajectory, one.step, tool)
-        else:
+        elif one.limit is not None:
             streak = self._streaks.setdefault(tool, [])
             streak.append((one.trajectory, one.step))
-            if one.limit is not None and len(streak) >= one.limit:
-                self._declare_down(tool, result)
+            self._last[tool] = result
+            if len(streak) >= one.limit:
+                self._declare_down(tool)
 
-    def _declare_down(self, tool: tuple[str, str], last: ToolResult) -> None:
+    def _declare_down(self, tool: tuple[str, str]) -> None:
         environment, name = tool
         streak = self._streaks.pop(tool)
         why = f"the tool '{name}' is down: {len(streak)} calls in a row failed, the last with: "
-        self._down.setdefault(environment, {})[name] = why + last.content
+        why += self._last[tool].content
+        self._down.setdefault(environment, {})[name] = why
         logger.warning(
             "%s (environment '%s'). It is not called again in this collection, and trajectories "
             "that met this are not scored",
-            *(why + last.content, environment),
+            *(why, environment),
         )
         for trajectory, step in streak:
             self._affect(trajectory, step, tool)

@@ -23,7 +23,8 @@ class BadArguments(ValueError):
 
 
 class RemoteFailure(Exception):
-    """A call failed in another process or on a server; the message says all that is known."""
+    """A call failed in another process, on a server, or with what is no `Exception`; the message
+    says all that is known."""
 
 
 def short(message: str) -> str:

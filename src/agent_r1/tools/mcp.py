@@ -17,6 +17,7 @@ import asyncio
 import atexit
 import contextlib
 import json
+import logging
 import os
 import threading
 from collections.abc import Coroutine, Mapping
@@ -28,9 +29,11 @@ from pydantic import BaseModel
 
 from agent_r1.extras import extra_package
 from agent_r1.parameters import ParameterError
-from agent_r1.tools.failures import BadArguments, RemoteFailure, reason
+from agent_r1.tools.failures import BadArguments, RemoteFailure, reason, short
 from agent_r1.tools.parameters import McpParameters
 from agent_r1.tools.spec import ToolSpec
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -82,7 +85,11 @@ class McpTool(ToolSpec):
         import jsonschema  # comes with the extra
 
         validator = jsonschema.validators.validator_for(self.parameters)(self.parameters)
-        error = jsonschema.exceptions.best_match(validator.iter_errors(dict(arguments)))
+        try:
+            error = jsonschema.exceptions.best_match(validator.iter_errors(dict(arguments)))
+        except Exception:  # such as a reference to nowhere, or a pattern of another dialect
+            logger.debug("the schema of '%s' cannot be followed", self.name, exc_info=True)
+            return dict(arguments)  # the server validates, too
         if error is not None:
             path = ".".join(map(str, error.absolute_path))
             raise BadArguments(f"argument '{path}': {error.message}" if path else error.message)
@@ -122,14 +129,30 @@ class McpServer:
                 f"the MCP server '{self._name}' has no tool '{missing[0]}'. "
                 f"Known: {', '.join(sorted(known))}."
             )
-        self.tools = tuple(
-            self._spec(known[name]) for name in (known if wanted is None else wanted)
-        )
+        chosen = [known[name] for name in (known if wanted is None else wanted)]
+        for tool in chosen:
+            self._check_schema(tool)
+        self.tools = tuple(self._spec(tool) for tool in chosen)
 
     def close(self) -> None:
         """End the session; a stdio server ends with it."""
         with contextlib.suppress(Exception):
             _submit(self._end()).result(CLOSE_S)
+
+    def _check_schema(self, listed: Any) -> None:
+        import jsonschema
+
+        try:
+            # Without formats: a pattern may be of another dialect, and a server's own affair.
+            jsonschema.validators.validator_for(listed.input_schema).check_schema(
+                listed.input_schema, format_checker=jsonschema.FormatChecker(formats=())
+            )
+        except jsonschema.SchemaError as error:
+            self.close()
+            raise ParameterError(
+                f"the MCP server '{self._name}' has a tool '{listed.name}' whose schema is none: "
+                f"{short(error.message)}. Name the tools that you want of it in its `tools`."
+            ) from None
 
     def _spec(self, listed: Any) -> ToolSpec:
         async def call(**arguments: Any) -> str:
@@ -165,11 +188,16 @@ class McpServer:
         return text
 
     def _lost(self, error: Exception) -> bool:
-        """Whether the session is of no use any more: anything but an answer of the server."""
+        """Whether the session is of no use any more."""
         from mcp import MCPError
-        from mcp.types import CONNECTION_CLOSED
+        from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
-        return not isinstance(error, MCPError) or error.code == CONNECTION_CLOSED
+        if not isinstance(error, MCPError):
+            # The client raises these of a result that does not fit the tool's own schema.
+            return not isinstance(error, RuntimeError | ValueError)
+        # A server that was started again does not know the session; what it calls that differs.
+        unknown = error.code == INVALID_REQUEST or "session" in error.message.lower()
+        return error.code == CONNECTION_CLOSED or (bool(self._parameters.url) and unknown)
 
     async def _client(self) -> Any:
         """The open client. All that follows runs on the servers' own loop."""
@@ -225,10 +253,19 @@ async def _list_tools(client: Any) -> list[Any]:
 
 def _text(result: Any) -> str:
     """What a result says: its texts, and a note for what is none."""
-    parts = [part.text if part.type == "text" else f"[{part.type}]" for part in result.content]
+    parts = [_part(part) for part in result.content]
     if not parts and result.structured_content is not None:
         return json.dumps(result.structured_content, ensure_ascii=False)
     return "\n".join(parts)
+
+
+def _part(part: Any) -> str:
+    if part.type == "resource":
+        part = part.resource
+        return getattr(part, "text", f"[resource {part.uri}]")
+    if part.type == "resource_link":
+        return f"[resource_link {part.uri}]"
+    return part.text if part.type == "text" else f"[{part.type}]"
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -77,7 +77,7 @@ class ToolParameters(Parameters):
     unavailable_after: int | None = Field(32, ge=1)
     """Calls of one tool in a row, over all trajectories, that fail with an exception or a timeout:
     then the tool is taken to be down (status ``unavailable``), and trajectories that met it are not
-    scored. None never does so."""
+    scored. So is, at the end, one that failed for all of several callers. None never does so."""
     budget: BudgetParameters = BudgetParameters()
     """What one trajectory may spend."""
     mcp: dict[str, McpParameters] = Field(default_factory=dict)

@@ -6,6 +6,8 @@
    limit is the function's own: neither starting Python nor imports count.
 3. A worker that answered is used again, whatever the answer was. One that ran out of time, died or
    answered something else is killed with its process group, and the next call gets a new one.
+   Answers carry the number of their call: what a tool wrote there itself is passed over, and never
+   taken for the answer to another call.
 4. Workers end with this program, however it ends: their standard input closes.
 
 What this does not do: it is no sandbox. The function has this user's rights, files and environment
@@ -131,15 +133,18 @@ class _Worker:
             start_new_session=True,
         )
         self._unread = b""
+        self._calls = 0
 
     @property
     def alive(self) -> bool:
         return self._process.poll() is None
 
     def call(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        self._calls += 1
         try:
             assert self._process.stdin is not None
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
+            numbered = {**request, "call": self._calls}
+            self._process.stdin.write(json.dumps(numbered).encode() + b"\n")
             self._process.stdin.flush()
         except OSError:
             raise RemoteFailure(self._death()) from None
@@ -150,9 +155,18 @@ class _Worker:
         return self._read(timeout_s) if answer.get("began") else answer
 
     def _read(self, timeout_s: float) -> dict[str, Any]:
-        """The next line, which is a JSON object."""
-        assert self._process.stdout is not None
+        """The next answer to the call that was made last."""
         deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                answer = json.loads(self._line(deadline))
+            except ValueError:
+                raise RemoteFailure("its process answered what is not JSON") from None
+            if isinstance(answer, dict) and answer.get("call") == self._calls:
+                return answer
+
+    def _line(self, deadline: float) -> bytes:
+        assert self._process.stdout is not None
         with selectors.DefaultSelector() as ready:
             ready.register(self._process.stdout, selectors.EVENT_READ)
             while b"\n" not in self._unread:
@@ -163,10 +177,7 @@ class _Worker:
                     raise RemoteFailure(self._death())
                 self._unread += received
         line, _, self._unread = self._unread.partition(b"\n")
-        try:
-            return dict(json.loads(line))
-        except (ValueError, TypeError):
-            raise RemoteFailure("its process answered what is not JSON") from None
+        return line
 
     def _death(self) -> str:
         try:
@@ -174,7 +185,8 @@ class _Worker:
         except subprocess.TimeoutExpired:
             return "its process closed its connection"
         if code < 0:
-            return f"its process was killed by {signal.Signals(-code).name}"
+            known = signal.Signals(-code).name if -code in set(signal.Signals) else -code
+            return f"its process was killed by {known}"
         return f"its process ended with exit code {code}"
 
     def stop(self) -> None:

@@ -18,6 +18,7 @@ the tool did.
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import time
 from collections import Counter
@@ -133,7 +134,7 @@ class ToolRuntime:
             raise
         except BadArguments as error:
             return _bad_arguments(spec, error)
-        except (Exception, SystemExit) as error:
+        except Exception as error:
             return ToolStatus.ERROR, f"error: {spec.name}: {reason(error)}"
         if length > len(text):
             return ToolStatus.OVERSIZED, f"{text}\n[cut: {len(text)} of {length} characters]"
@@ -145,7 +146,9 @@ class ToolRuntime:
         kept = self.parameters.max_result_chars
         if spec.isolated:
             return await PROCESSES.run(spec.function, call.arguments, timeout_s, kept)
-        value = await call_within(timeout_s, functools.partial(spec.function, **arguments))
+        # A copy: an attempt that changes its arguments must not change those of the next.
+        own = copy.deepcopy(arguments)
+        value = await call_within(timeout_s, functools.partial(spec.function, **own))
         return output(value, kept)
 
 

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any, get_type_hints, overload
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticUserError,
+    ValidationError,
+    create_model,
+)
 
 from agent_r1.parameters import nearest
 from agent_r1.tools.docstring import parse_docstring
@@ -84,6 +91,8 @@ class ToolSpec:
             return f"argument '{path}' is missing"
         if problem["type"] == "extra_forbidden":
             return f"unknown argument '{path}'.{nearest(path, self.parameters['properties'])}"
+        if not path:  # JSON that cannot be read at all: unpaired surrogates
+            return f"arguments: {problem['msg']}"
         return f"argument '{path}': {problem['msg']}"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -135,8 +144,8 @@ def tool(
             must be a function that can be imported, as it knows nothing of the episode.
 
     Raises:
-        TypeError: a parameter has no type hint, or cannot be passed by name; or an isolated one is
-            a method or was made inside a function.
+        TypeError: a parameter has no type hint or one that JSON cannot say, or cannot be passed by
+            name; or an isolated one is a method or was made inside a function.
     """
 
     def specify(decorated: Callable[..., Any]) -> ToolSpec:
@@ -158,11 +167,15 @@ def _specify(function: Callable[..., Any], name: str) -> ToolSpec:
     documented = parse_docstring(function.__doc__)
     parameters = list(inspect.signature(function).parameters.values())
     is_method = bool(parameters) and parameters[0].name == "self"
-    arguments = _validator(function, name, parameters[is_method:], documented.arguments)
+    try:
+        arguments = _validator(function, name, parameters[is_method:], documented.arguments)
+        schema = _json_schema(arguments)
+    except PydanticUserError as error:
+        raise TypeError(f"tool '{name}': a type hint has no JSON schema: {error.message}") from None
     return ToolSpec(
         name=name,
         description=documented.description,
-        parameters=_json_schema(arguments),
+        parameters=schema,
         function=function,
         arguments=arguments,
         is_method=is_method,

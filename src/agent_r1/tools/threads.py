@@ -11,15 +11,22 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
 import inspect
 import threading
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
+
+from agent_r1.tools.failures import RemoteFailure, reason
 
 MAX_THREADS = 32
 """Blocking calls at once: tools wait for disks and servers, so more than cores; but a thousand
 trajectories must not start a thousand threads."""
+
+
+CANCEL_S = 1.0
+"""Seconds that a cancelled coroutine has for its cleaning up; then it is closed."""
 
 
 class TimeLimitExceeded(Exception):
@@ -133,30 +140,65 @@ WORKERS = WorkerThreads()
 async def call_within(timeout_s: float | None, function: Callable[[], Any]) -> Any:
     """Call a function, sync or async, and stop waiting for it after ``timeout_s`` seconds.
 
+    A sync function may give an awaitable: it is awaited, under the same limit once more.
+
     Raises:
         TimeLimitExceeded: it ran out of time; a coroutine is cancelled, a thread written off.
-        BaseException: what the function raised.
+        Exception: what the function raised.
+        RemoteFailure: it raised what is no `Exception`: ``SystemExit``, its own cancellation, the
+            panic of a library written in Rust. Such a thing ends a call, and not the program.
+        KeyboardInterrupt: of the user, who stopped the program in the middle of a coroutine.
     """
     if not inspect.iscoroutinefunction(function):
-        return await WORKERS.run(function, timeout_s)
-    task = asyncio.ensure_future(_outcome(function()))
+        value = _value(*await WORKERS.run(functools.partial(_called, function), timeout_s))
+        return await _awaited_within(timeout_s, value) if inspect.isawaitable(value) else value
+    return await _awaited_within(timeout_s, function())
+
+
+async def _awaited_within(timeout_s: float | None, awaitable: Awaitable[Any]) -> Any:
+    task = asyncio.ensure_future(_awaited(awaitable))
     try:
         done, _ = await asyncio.wait({task}, timeout=timeout_s)
         if not done:
             raise TimeLimitExceeded
-        if task.cancelled():  # by the function itself; ours would have raised above
-            raise RuntimeError("the call cancelled itself")
-        value, error = task.result()
     finally:
-        task.cancel()
+        if not task.done():
+            task.cancel()
+            asyncio.get_running_loop().call_later(CANCEL_S, _close, task, awaitable)
+    return _value(*task.result())
+
+
+def _called(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
+    """The function's value or what it raised. No signal interrupts a thread: it is all its own."""
+    try:
+        return function(), None
+    except BaseException as error:
+        return None, error
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
+    """What is awaited or what it raised: a SystemExit in a task would end the event loop."""
+    try:
+        return await awaitable, None
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return None, error
+
+
+def _value(value: Any, error: BaseException | None) -> Any:
+    if isinstance(error, asyncio.CancelledError):  # ours would have been raised elsewhere
+        raise RuntimeError("the call cancelled itself") from error
+    if error is not None and not isinstance(error, Exception):
+        raise RemoteFailure(reason(error)) from error
     if error is not None:
         raise error
     return value
 
 
-async def _outcome(coroutine: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """The coroutine's value or what it raised: a SystemExit in a task would end the event loop."""
-    try:
-        return await coroutine, None
-    except (Exception, SystemExit) as error:
-        return None, error
+def _close(task: asyncio.Task[Any], awaitable: Awaitable[Any]) -> None:
+    """End a coroutine that went on after its cancellation: the event loop would wait for it."""
+    if not task.done() and isinstance(awaitable, Coroutine):
+        with contextlib.suppress(RuntimeError):  # it ignores this, too
+            awaitable.close()
+        task.cancel()

@@ -38,9 +38,13 @@ def serve() -> None:
     os.dup2(2, 1)
     calls: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(requests, calls), daemon=True).start()
+    me = os.getpid()
     while True:
         request = calls.get()
-        _send(answers, _answer(request, answers))
+        answer = _answer(request, answers)
+        if os.getpid() != me:  # a fork that the tool made and let return: the call is not its own
+            os._exit(0)
+        _send(answers, request, answer)
 
 
 def _receive(requests: TextIO, calls: queue.SimpleQueue[dict[str, Any]]) -> None:
@@ -49,8 +53,8 @@ def _receive(requests: TextIO, calls: queue.SimpleQueue[dict[str, Any]]) -> None
     os.killpg(0, signal.SIGKILL)
 
 
-def _send(answers: TextIO, answer: Mapping[str, Any]) -> None:
-    answers.write(json.dumps(answer) + "\n")
+def _send(answers: TextIO, request: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
+    answers.write(json.dumps({**answer, "call": request["call"]}) + "\n")
     answers.flush()
 
 
@@ -58,7 +62,7 @@ def _answer(request: Mapping[str, Any], answers: TextIO) -> dict[str, Any]:
     try:
         spec = _find(request)
         arguments = spec.validate(request["arguments"])
-        _send(answers, {"began": True})
+        _send(answers, request, {"began": True})
         value = spec.function(**arguments)
         if inspect.iscoroutine(value):
             value = asyncio.run(value)
@@ -72,7 +76,7 @@ def _answer(request: Mapping[str, Any], answers: TextIO) -> dict[str, Any]:
     return {"text": text, "length": length}
 
 
-def _find(request: Mapping[str, str]) -> ToolSpec:
+def _find(request: Mapping[str, Any]) -> ToolSpec:
     """The tool; a function that was made a tool elsewhere is made one again."""
     if request["file"]:
         found: Any = _script(request["file"])

@@ -57,6 +57,18 @@ def test_an_environment_that_fails_everywhere_says_why():
         check_played(rows, WINDOW)
 
 
+def test_a_tool_that_is_down_for_everyone_is_data_of_training_and_no_evaluation(caplog):
+    down = ("infrastructure", {"failure": "it is down", "unavailable_tool": "math.calculator"})
+    with caplog.at_level(logging.WARNING):
+        check_played(batch(down, down), WINDOW, outages_are_data=True)
+    assert "a tool was down for all 2 trajectories" in caplog.text
+    with pytest.raises(BrokenEnvironmentError, match="it is down"):
+        check_played(batch(down, down), WINDOW)
+    other = ("infrastructure", {"failure": "no sandbox"})
+    with pytest.raises(BrokenEnvironmentError, match="no sandbox"):
+        check_played(batch(other, down), WINDOW, outages_are_data=True)
+
+
 def test_what_was_played_is_fine(caplog):
     check_played(batch((None, {}), ("answered", {}), ("infrastructure", {})), WINDOW)
     check_played(batch(), WINDOW)

@@ -2,6 +2,10 @@
 
 One trajectory without an action is data: its row says why. A batch in which there is no other kind
 is a fault of the configuration, and nothing that comes after it could tell that from a bad policy.
+
+A tool that is down for everyone (`Outages`) can be met by all trajectories. In training that is
+data too: none of them is scored, the update learns nothing from them, and the next iteration calls
+the tool again. An evaluation of nothing is no result.
 """
 
 from __future__ import annotations
@@ -22,12 +26,15 @@ class BrokenEnvironmentError(RuntimeError):
     """The infrastructure failed in every trajectory: there is nothing to train on."""
 
 
-def check_played(rollouts: pd.DataFrame, parameters: RolloutParameters) -> None:
+def check_played(
+    rollouts: pd.DataFrame, parameters: RolloutParameters, *, outages_are_data: bool = False
+) -> None:
     """Refuse a batch that could not be played at all, and tell of prompts that were too long.
 
     Args:
         rollouts: a whole batch, in the schema of this name.
         parameters: what it was played with.
+        outages_are_data: accept a batch in which all met a tool that is down.
 
     Raises:
         BrokenEnvironmentError: the infrastructure failed in all trajectories.
@@ -37,6 +44,14 @@ def check_played(rollouts: pd.DataFrame, parameters: RolloutParameters) -> None:
     broken = last[last["end_reason"] == EndReason.INFRASTRUCTURE.value]
     too_long = last[last["end_reason"] == EndReason.PROMPT_TOO_LONG.value]
     if len(last) and len(broken) == len(last):
+        outages = ["unavailable_tool" in json.loads(info) for info in broken["info"]]
+        if outages_are_data and all(outages):
+            logger.warning(
+                "a tool was down for all %d trajectories: none is scored, and nothing is learned "
+                "from them",
+                len(last),
+            )
+            return
         first = broken.iloc[0]
         failure = json.loads(first["info"]).get("failure", first["info"])
         raise BrokenEnvironmentError(

@@ -81,7 +81,7 @@ def generate_rollouts(
     if rollout.dynamic_sampling.enabled:
         return _sample_dynamically(run, order, rollout, reward, seed, iteration)
     rollouts, timings = run(_requests(order, rollout, seed, iteration), progress.reporter())
-    check_played(rollouts, rollout)
+    check_played(rollouts, rollout, outages_are_data=True)
     return rollouts, timings, schemas.empty("sampled_groups")
 
 
@@ -150,7 +150,7 @@ def _sample_dynamically(
         requests = _requests(tasks, rollout, seed, iteration)
         rollouts, timings = run(requests, on_progress)
         if not rounds:
-            check_played(rollouts, rollout)
+            check_played(rollouts, rollout, outages_are_data=True)
         rounds.append((rollouts, timings))
         done, tokens = done + len(requests), tokens + int(rollouts["completion_tokens"].sum())
         found = dynamic_sampling.outcomes(rollouts, rewards_table(rollouts, tasks, reward))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """``tasks`` and ``documents``."""
 
-TEXT_ANSWERS = ("exact_match", "f1", "substring")
+TEXT_ANSWERS = ("exact_match", "f1", "substring", "coverage")
 NUMBER_ANSWERS = ("numeric", *TEXT_ANSWERS)
 JUDGED_BY_ENVIRONMENT = ("environment",)
 """What `Source.metrics` may be, by what a task is solved with."""

@@ -1,5 +1,11 @@
 """Fixtures for all tests."""
 
+import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # One process per core: more threads than that only wait for each other.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from hypothesis import settings
 from toy_experiment import project
 

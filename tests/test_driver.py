@@ -111,6 +111,7 @@ def test_p37_more_iterations_continue(project):
     assert {name: mine[name] for name in theirs} == theirs  # mine also evaluated iteration 2
 
 
+@pytest.mark.slow
 def test_a_report_that_missed_the_last_iterations_is_made_again(project):
     run(project, iterations=1)
     project.fail_at.add("/build_report")
@@ -120,6 +121,7 @@ def test_a_report_that_missed_the_last_iterations_is_made_again(project):
     assert run(project, iterations=2).ran == ["build_report"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.html", "learning_curves.png", "summary.json"])
 def test_a_torn_report_is_made_again(project, name):
     run(project, iterations=1)
@@ -146,6 +148,7 @@ def test_what_depends_on_a_node_that_runs_again_runs_again_as_far_as_bytes_chang
     assert "iter_00000.train_sft" not in ran
 
 
+@pytest.mark.slow
 def test_another_seed_gives_other_results(project):
     run(project, iterations=1)
     run_experiment(project.path, {"experiment": "y", "iterations": 1, "seed": 1})

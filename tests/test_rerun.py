@@ -201,6 +201,7 @@ def test_after_a_cascade_the_experiment_has_the_new_parameters(experiment):
     assert run_experiment(experiment.path, new | {"iterations": 5}).ran[-1] == "build_report"
 
 
+@pytest.mark.slow
 def test_a_cascade_ends_as_if_it_had_been_so_from_there_on(experiment):
     """The same as a fork there, node for node."""
     experiment.rerun("score_rewards", "2", "fork", "y", reward={"value": 3})
@@ -241,6 +242,7 @@ def test_an_interrupted_cascade_is_finished_by_a_run(experiment, crash):
     assert experiment.findings() == []
 
 
+@pytest.mark.slow
 def test_two_cascades_on_top_of_each_other(experiment):
     experiment.rerun("score_rewards", "2", "cascade", reward={"value": 3})
     experiment.rerun("update_policy", "3", "cascade", update={"value": 1})
@@ -282,6 +284,7 @@ def test_a_fork_shares_what_is_upstream_and_leaves_the_old_experiment_alone(expe
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_fork_goes_on_like_any_experiment(experiment):
     experiment.rerun("score_rewards", "3", "fork", "y", reward={"value": 3})
     params = {"experiment": "y", "iterations": 4, "reward": {"value": 3}}
@@ -293,6 +296,7 @@ def test_a_fork_goes_on_like_any_experiment(experiment):
     assert experiment.findings("y") == []
 
 
+@pytest.mark.slow
 def test_a_fork_without_changes_ends_with_the_same_bytes(experiment):
     result = experiment.rerun("update_policy", "2", "fork")
     assert result.experiment == "x-fork1"
@@ -320,6 +324,7 @@ def test_a_forks_stage_that_nothing_later_reads_shares_the_later_iterations(expe
     assert experiment.hashes("y") == experiment.hashes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("downstream", ["cascade", "fork"])
 def test_stages_beside_it_that_read_what_is_changed_are_named(experiment, downstream, caplog):
     experiment.rerun("score_rewards", "3", downstream, rollout={"top_p": 0.5}, reward={"value": 3})
@@ -329,6 +334,7 @@ def test_stages_beside_it_that_read_what_is_changed_are_named(experiment, downst
     assert line.endswith("rerun the first of them: generate_rollouts")
 
 
+@pytest.mark.slow
 def test_nothing_is_said_where_all_that_reads_it_is_made_again(experiment, caplog):
     changed = {"advantage": {"value": 3}, "update": {"value": 1}}
     experiment.rerun("compute_advantages", "3", "cascade", **changed)

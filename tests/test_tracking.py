@@ -103,6 +103,7 @@ def test_a_failed_attempt_is_marked_and_the_next_is_another_child(tracked):
     assert len(runs["x"]) == 1  # the resumed experiment continues its parent
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("complete", [True, False])
 def test_an_attempt_that_was_killed_is_told_of_by_the_next_process(tracked, complete):
     """What it committed is on the curve once; it is KILLED unless it was all that it was to do."""
@@ -123,6 +124,7 @@ def test_an_attempt_that_was_killed_is_told_of_by_the_next_process(tracked, comp
     assert [point.step for point in curve] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_a_kill_after_the_last_result_is_settled_by_a_run_with_nothing_to_do(tracked):
     run_experiment(tracked.path, tracked.params)
     (parent,) = tracked.runs()["x"]
@@ -134,6 +136,7 @@ def test_a_kill_after_the_last_result_is_settled_by_a_run_with_nothing_to_do(tra
     assert tracked.runs()["x"][0].info.status == "FINISHED"
 
 
+@pytest.mark.slow
 def test_a_parent_that_was_killed_before_its_id_was_kept_is_closed(tracked):
     run_experiment(tracked.path, tracked.params)
     (parent,) = tracked.runs()["x"]
@@ -184,6 +187,7 @@ def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
     assert [point.step for point in curve] == [1, 2]  # what stands aside is not on the curve
 
 
+@pytest.mark.slow
 def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
     run_experiment(tracked.path, tracked.params)
     Rerunner(tracked.path, "x").rerun(Request("score_rewards", "1"))
@@ -197,6 +201,7 @@ def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
     assert [point.step for point in curve] == [1, 2, 2]
 
 
+@pytest.mark.slow
 def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
     run_experiment(tracked.path, tracked.params)
     Rerunner(tracked.path, "x").rerun(Request("score_rewards", "2", "fork", "y"))
@@ -205,6 +210,7 @@ def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
     assert parent.info.status == "FINISHED"
 
 
+@pytest.mark.slow
 def test_a_deleted_database_gets_a_new_parent(tracked):
     run_experiment(tracked.path, tracked.params)
     state = tracked.path / "data/08_reporting/x/mlflow.json"

@@ -49,6 +49,7 @@ def test_everything_is_kept_by_default(project):
     assert policies(project) == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 def test_the_newest_can_always_be_made_again(project):
     """The newest iteration's inputs stay: the policy before it, and the reference."""
     run(project, iterations=5, retention={"keep_last": 1})
@@ -63,11 +64,13 @@ def test_the_best_are_kept(project):
     assert policies(project) == {0, 4, 6, 7}
 
 
+@pytest.mark.slow
 def test_what_was_not_scored_is_not_among_the_best(project):
     run(project, iterations=7, retention={"keep_best": 3}, evaluation={"unscored": [2]})
     assert policies(project) == {0, 4, 6, 7}
 
 
+@pytest.mark.slow
 def test_manifests_say_what_was_pruned_and_tables_stay(project):
     run(project, iterations=4, retention={"keep_last": 1})
     store = ManifestStore(project.path / "data/08_reporting/x/manifests")
@@ -115,6 +118,7 @@ def test_an_iteration_that_is_under_way_keeps_what_it_needs(project, crash):
     assert shas[0] == shas[1]
 
 
+@pytest.mark.slow
 def test_a_rerun_that_needs_a_pruned_checkpoint_says_so(project):
     run(project, iterations=4, retention={"keep_last": 1})
     with pytest.raises(LineageError, match=r"'iter_00001.policy'.* was pruned by retention"):
@@ -124,6 +128,7 @@ def test_a_rerun_that_needs_a_pruned_checkpoint_says_so(project):
     assert Rerunner(project.path, "x").rerun(Request("compute_advantages", "2")).same_bytes
 
 
+@pytest.mark.slow
 def test_what_a_fork_shares_is_kept(project):
     run(project, iterations=2)
     Rerunner(project.path, "x").rerun(Request("generate_rollouts", "2", "fork", "fork"))
@@ -131,6 +136,7 @@ def test_what_a_fork_shares_is_kept(project):
     assert policies(project) == {0, 1, 4, 5}
 
 
+@pytest.mark.slow
 def test_a_crash_between_the_mark_and_the_deletion_is_finished(project, monkeypatch):
     run(project, iterations=3)
 

@@ -88,6 +88,7 @@ def test_changed_raw_data_is_named(experiment):
     assert experiment.check() == [("raw", "data/01_raw/knowledge_base/cities.parquet")]
 
 
+@pytest.mark.slow
 def test_every_byte_of_a_manifest_counts(experiment):
     path = experiment.store.current("iter_00002.update_policy")
     content = path.read_bytes()

@@ -25,7 +25,7 @@ from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import BaseEnv
 from agent_r1.mdp import ActionType
 from agent_r1.parameters import ParameterError
-from agent_r1.rollout import TrajectoryRequest, collector
+from agent_r1.rollout import TrajectoryRequest, event_loop
 from agent_r1.tools import threads, tool
 
 
@@ -152,7 +152,7 @@ def test_p36_two_tools_of_one_name_are_refused_before_anything_is_sampled():
 
 @pytest.mark.parametrize("in_a_loop", [False, True], ids=["script", "notebook"])
 def test_p31_a_coroutine_that_nothing_can_end_does_not_hold_the_collection(monkeypatch, in_a_loop):
-    monkeypatch.setattr(collector, "CANCEL_S", 0.02)
+    monkeypatch.setattr(event_loop, "CANCEL_S", 0.02)
     monkeypatch.setattr(threads, "CANCEL_S", 0.02)
     over = threading.Event()
 

@@ -25,6 +25,7 @@ def tables():
     return tasks.assign(payload=payload), documents
 
 
+@pytest.mark.slow
 def test_every_evaluation_split_has_at_least_200_questions_of_all_its_families(tables):
     tasks, _ = tables
     sizes = tasks.groupby("split").size()

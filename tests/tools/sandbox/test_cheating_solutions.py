@@ -39,7 +39,13 @@ def test_a_solution_passes(level: Level, limits: SandboxParameters):
     assert (verdict.passed, verdict.reason) == (True, "passed")
 
 
-@pytest.mark.parametrize("name", CHEATS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in ENDLESS[1:] else [])
+        for name in CHEATS
+    ],
+)
 def test_p34_a_cheat_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     short = limits.model_copy(update={"timeout_s": 2.0})
     verdict = judged(CHEATS[name], short if name in ENDLESS else limits)

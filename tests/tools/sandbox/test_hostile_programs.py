@@ -82,7 +82,23 @@ def secret(monkeypatch: pytest.MonkeyPatch):
             yield path
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+UNTIL_STOPPED = (
+    "deep recursion",
+    "fork bomb of daemons",
+    "starting itself again",
+    "stopping itself",
+    "thread bomb",
+)
+"""These use all of their time, as the fork bomb does; that one is enough for every day."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in UNTIL_STOPPED else [])
+        for name in ATTACKS
+    ],
+)
 def test_it_is_contained(name: str, level: Level, limits: SandboxParameters, secret: Path):
     attack = ATTACKS[name]
     if name in NEED_HIDDEN_FILES and not probe(level).hides_files:
@@ -123,3 +139,4 @@ def test_what_rlimits_leaves_open(
 
 def test_the_attacks_are_as_many_as_are_asked_for():
     assert len(ATTACKS) >= 30
+    assert set(UNTIL_STOPPED) < set(ATTACKS)

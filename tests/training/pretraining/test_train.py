@@ -44,6 +44,7 @@ def test_the_loss_falls_below_that_of_a_uniform_guess(first):
     assert reports[-1]["loss"] < reports[0]["loss"] < math.log(len(tokenizer))
 
 
+@pytest.mark.slow
 def test_pages_grow_when_they_are_read_and_not_before():
     """A round is 4 batches. Easy: 3, 4, 5 facts, then the next stage at 2, which is round 5."""
     easy, hard = (

@@ -77,6 +77,13 @@ def act(*texts):
 SECRET = TASK | {"payload": '{"options": {"secret": 3}}'}
 
 
+def test_a_turn_that_is_no_call_is_an_action_only_where_plain_text_is_one():
+    turn = Action(ActionType.MALFORMED, "3", code="3", error="could not parse: no tool call")
+    told, played = play(turn, task=SECRET)[1], play(turn, task=SECRET, plain_text=True)[1]
+    assert (told.observation, told.reward) == ({"error": turn.error}, 0.0)
+    assert (played.terminated, played.reward) == (True, 1.0)
+
+
 def test_a_game_is_played_to_its_end():
     first, wrong, right = play(act("2"), act("3"), task=SECRET)
     assert first == {"task": "Guess the number.", "observation": "I think of a number."}

@@ -79,7 +79,7 @@ class GymnasiumEnv(BaseEnv):
         """Gymnasium's five; the rewards of several calls are added up."""
         self._reward, self._info = 0.0, {}
         text = action.answer if action.type is ActionType.ANSWER else None
-        if action.type is ActionType.MALFORMED:
+        if action.type is ActionType.MALFORMED and self.takes_text:  # else it came for its code
             text = action.text
         if text is None:
             observation = await self.use_tools(action)

@@ -69,7 +69,7 @@ def test_numeric_is_an_outcome_with_a_tolerance() -> None:
 
 def test_coverage_reads_the_structured_answer_and_correct_is_all_of_it() -> None:
     table = tasks(f=["Ann: 7; Bo: 8"], q=["Paris", "City of Light"])
-    table["payload"] = ['{"answer": {"Ann": 7, "Bo": 8}}', "{}"]
+    table["payload"] = ['{"answer": {"Ann": 7, "Bo": 8}}', ""]
     said = ("Ann 7, Bo 8", "Ann is 7", "none")
     rows = [answer(f"f/{number}", 0, text) for number, text in enumerate(said)]
     rows += [answer("q/0", 0, "the City of Light"), answer("q/1", 0, "Rome")]
@@ -164,6 +164,13 @@ def asked(*texts: str) -> str:
 def test_evidence_is_not_what_the_agent_asked_for_itself(calls, contents, value) -> None:
     found = step("q/0", 0, tool_calls=asked(*calls), tool_results=results(*contents))
     assert rewards(found, answer("q/0", 1), evidence={}) == [0, value]
+
+
+def test_evidence_may_stand_in_what_was_shown_of_a_result_that_was_cut() -> None:
+    cut = results("The capital is Paris.\n[cut: 21 of 90 characters]", status="oversized")
+    found = step("q/0", 0, tool_calls=asked("capital"), tool_results=cut)
+    assert rewards(found, answer("q/0", 1), evidence={}) == [0, 1]
+    assert rewards(found, answer("q/0", 1, "90"), evidence={}) == [0, 0]
 
 
 def test_evidence_may_be_asked_for_if_the_question_names_it() -> None:

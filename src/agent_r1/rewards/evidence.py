@@ -1,10 +1,11 @@
 """Does what the agent cites stand in what it found?
 
 An answer may be right by luck, or by memory. This term pays for one that can be checked: the cited
-span, as it is normalised for exact match, stands in the result of a tool call that succeeded, in an
-earlier step of the same trajectory. What the agent wrote itself is no evidence, and neither is a
-tool that says it after the agent: a result whose call asked for the span does not count, unless the
-question names it. Else a guess would be its own evidence, by a look-up or a program that prints it.
+span, as it is normalised for exact match, stands in the result of a tool call that succeeded (in
+what the agent was shown of it, if it was cut), in an earlier step of the same trajectory. What the
+agent wrote itself is no evidence, and neither is a tool that says it after the agent: a result
+whose call asked for the span does not count, unless the question names it. Else a guess would be
+its own evidence, by a look-up or a program that prints it.
 
 What it does not see: that a passage speaks of something else. Any common word can be cited, so pay
 for citations only beside the outcome.
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from itertools import zip_longest
 from typing import Literal
 
@@ -44,9 +46,9 @@ def evidence(steps: Steps, parameters: EvidenceParameters) -> np.ndarray:
     found: dict[int, list[tuple[str, str]]] = {}
     for row, results in results_by_row(steps, "status", "content"):
         found[row] = [
-            (_words(result["content"]), asked)
+            (_words(_shown(result)), asked)
             for result, asked in zip_longest(results, _asked(steps.tool_calls[row]), fillvalue="")
-            if result and result["status"] == "ok"
+            if result and result["status"] in ("ok", "oversized")
         ]
     values = np.zeros(len(steps.action_type))
     trajectories = steps.trajectories
@@ -66,6 +68,12 @@ def evidence(steps: Steps, parameters: EvidenceParameters) -> np.ndarray:
             for span in spans
         )
     return values
+
+
+def _shown(result: Mapping[str, str]) -> str:
+    """What the tool said, without the note that it was cut: its figures are no evidence."""
+    content = result["content"]
+    return content.rsplit("\n[cut: ", 1)[0] if result["status"] == "oversized" else content
 
 
 def _words(text: str) -> str:

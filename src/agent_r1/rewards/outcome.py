@@ -39,7 +39,7 @@ def outcome(steps: Steps, parameters: OutcomeParameters) -> np.ndarray:
     for row in steps.answering_rows():
         said = extract_answer(steps.action_text[row])
         if parameters.metric == "coverage":
-            payload = json.loads(steps.payloads[row])
+            payload = json.loads(steps.payloads[row] or "{}")
             references = [payload["answer"]] if "answer" in payload else steps.answers[row]
             values[row] = max((coverage(said, each) for each in references), default=0.0)
         else:

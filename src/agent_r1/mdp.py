@@ -81,6 +81,7 @@ class ToolResult:
     content: str
     """What the agent reads: the tool's output, or what went wrong."""
     attempts: int = 1
+    """Tries, the first one included; 0 for a call that was not made (budget, unavailable)."""
     latency_ms: float = 0.0
     """Wall-clock; it goes to ``rollout_timings``, never into a table that is compared."""
 

@@ -94,7 +94,12 @@ class BaseEnv:
     @functools.cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The `@tool` functions and methods of the class, base classes first, then those of the
-        MCP servers in the options. Overriding one without ``@tool`` takes it away."""
+        MCP servers in the options. Overriding one without ``@tool`` takes it away.
+
+        Raises:
+            MissingExtraError, ParameterError: an MCP server cannot be used; see
+                `agent_r1.tools.mcp.connect`.
+        """
         own = tuple(getattr(self, name) for name in _tool_names(type(self)))
         servers = self.options.mcp.items()
         return own + tuple(spec for name, at in servers for spec in connect(name, at).tools)

@@ -15,6 +15,8 @@ class MathEnv(BaseEnv):
     the task's answers; a task that brings its own verifier is scored here, by that."""
 
     class Options(EnvironmentOptions):
+        """Options of the environment ``math``."""
+
         python: bool = False
         """Offer the tool ``python`` too."""
         sandbox: SandboxParameters = SandboxParameters()

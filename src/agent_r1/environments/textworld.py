@@ -15,6 +15,8 @@ class TextWorldEnv(BaseEnv):
     """A game that is won, lost, or given up with an answer; commands are played one by one."""
 
     class Options(EnvironmentOptions):
+        """Options of the environment ``textworld``."""
+
         reward: Literal["score", "progress"] = "score"
         """``score``: points (sparse). ``progress``: by how many commands a win has come nearer, or
         gone away (dense). Over a game that is won, either sums to 1."""

@@ -38,8 +38,7 @@ _NUMBER = re.compile(
 )
 """Sign, decimal number, and the divisor of a fraction. Digits in a word (``x2``) are no number."""
 _SIGNS = str.maketrans("\u2212\uff0d\uff0e", "--.")
-"""The minus sign of typesetters, and full-width characters: unread,
-minus five is taken for five."""
+"""The minus sign of typesetters, and full-width characters: unread, minus five would be five."""
 _VERDICTS = frozenset({"yes", "no", "noanswer"})
 """Answers that have no part that could be half right."""
 
@@ -171,3 +170,4 @@ METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {
     "substring": substring,
     "numeric": numeric,
 }
+"""Name in ``outcome.metric`` → the metric: (prediction, accepted answers) → a value in [0, 1]."""

@@ -12,9 +12,10 @@ class ToolCallParameters(TermParameters):
     """``reward.terms.tool_calls`` in ``conf/``."""
 
     valid_call: float = 0.1
-    """For each call that the tool answered."""
+    """For each call that the tool answered in full."""
     failed_call: float = -0.2
-    """For each call that failed. A tool that was unavailable is nobody's fault: 0."""
+    """For each call that failed, had its result cut (``oversized``), or was over the budget. A tool
+    that was unavailable is nobody's fault: 0."""
 
 
 def tool_calls(steps: Steps, parameters: ToolCallParameters) -> np.ndarray:

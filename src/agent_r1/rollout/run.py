@@ -46,6 +46,7 @@ def environment_factory(
     Raises:
         ParameterError: the environment or one of its options is unknown, or an MCP server among
             them does not start.
+        MissingExtraError: a package that an environment or MCP needs is not installed.
         SchemaError: ``documents`` does not fit its schema.
     """
     options = environment_options(parameters)

@@ -35,10 +35,9 @@ def outcomes(
         A row per trajectory: ``split``, ``family``, ``task_id``, ``greedy``, ``exact_match`` and
         ``f1`` of the answer (0 where there is none; both say whether the task was solved where it
         has no accepted answers, because only its environment can tell, and ``by_reward``),
-        ``steps``,
-        ``tool_calls``, ``tool_errors``, ``trajectory_return``. What the infrastructure ended is
-        null in ``exact_match`` and ``f1``, and what is not scored in ``trajectory_return``: unknown
-        is not zero.
+        ``steps``, ``tool_calls``, ``tool_errors``, ``trajectory_return``. What the infrastructure
+        ended is null in ``exact_match`` and ``f1``, and what is not scored in
+        ``trajectory_return``: unknown is not zero.
     """
     about = {task["task_id"]: task for task in tasks.to_dict("records")}
     trajectories = find_trajectories(rollouts, "rollouts")

@@ -196,6 +196,17 @@ def test_two_files_of_one_source_have_no_question_in_common(names, tmp_path):
         load(sources={OWN: {"files": files}}, files=names, sizes=SIZES | {"train": 60})
 
 
+@pytest.mark.parametrize("payload", ["", "[]", "{'a': 1}"])
+def test_a_payload_that_is_no_json_object_is_refused(monkeypatch, payload):
+    """Else the report, which reads all of them, would fail when everything is trained."""
+    table = schemas.from_rows([row("q1", "math") | {"payload": payload}], "tasks")
+    module = ModuleType("odd_tasks")
+    module.SOURCE = Source("math", lambda inputs: (table, schemas.empty("documents")))
+    monkeypatch.setitem(sys.modules, "odd_tasks", module)
+    with pytest.raises(TaskFileError, match=r"payload of task 'q1' must be a JSON object"):
+        load(sources={"odd_tasks:SOURCE": {}})
+
+
 def test_one_source_is_left_as_it_is(names):
     tasks, _ = load(sources={OWN: {"files": {"train": "one.json"}}}, files=names)
     assert isinstance(tasks, pd.DataFrame)

@@ -8,10 +8,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
+from agent_r1 import schemas
 from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.parameters import SplitSizes, TasksParameters
 from agent_r1.tasks.registry import default_source, find_source
@@ -35,8 +37,9 @@ def load_tasks(
     Raises:
         ParameterError: no source is made for the environment.
         MissingExtraError: a source's package is not installed.
-        TaskFileError, KnowledgeBaseError: a file is missing or malformed, or two tasks have the
-            same id.
+        TaskFileError, KnowledgeBaseError: a file is missing or malformed, two tasks have the same
+            id, or a payload is no JSON object.
+        SchemaError: what a source gives does not fit the tables' schemas.
     """
     chosen = chosen_sources(parameters, environment)
     tables = {}
@@ -51,7 +54,9 @@ def load_tasks(
         )
         tables[name] = source.load(inputs)
     tasks, documents = merge(tables)
+    tasks = schemas.conform(tasks, "tasks", extra="error")
     _refuse_twins(tasks)
+    _check_payloads(tasks)
     return tasks, documents
 
 
@@ -66,6 +71,20 @@ def _refuse_twins(tasks: pd.DataFrame) -> None:
             f"tasks.sources: several tasks have the id '{name}' (splits: {splits}); each must "
             "stand in one source and one file"
         )
+
+
+def _check_payloads(tasks: pd.DataFrame) -> None:
+    """Environments, the scripted agent and the report read them, the report after hours."""
+    for name, text in zip(tasks["task_id"], tasks["payload"], strict=True):
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise TaskFileError(
+                f"tasks.sources: the payload of task '{name}' must be a JSON object, at least "
+                f"'{{}}', and is {text!r:.80}"
+            )
 
 
 def chosen_sources(parameters: TasksParameters, environment: str) -> dict[str, SourceParameters]:

@@ -163,8 +163,10 @@ def test_p04_parallel_results_are_one_message(tokenizer):
     )
 
 
-def test_a_tool_called_finish_is_refused(tokenizer):
-    chat = make_format(ChatParameters(format="react", render_tools=True), tokenizer)
+@pytest.mark.parametrize("described", [True, False])
+def test_a_tool_called_finish_is_refused(tokenizer, described):
+    """Whether the prompt describes it or not: a call of it would be read as the answer."""
+    chat = make_format(ChatParameters(format="react", render_tools=described), tokenizer)
 
     @tool(name="finish")
     def end(query: str) -> str:

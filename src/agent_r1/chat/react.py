@@ -21,6 +21,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from agent_r1.chat.call_json import Malformed, check_json, read_json, skip_blanks, write_json
+from agent_r1.chat.encoding import Layout
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
 from agent_r1.mdp import Action, ActionType, ToolCall
@@ -51,18 +52,9 @@ Thought: why it is the answer
 Action: finish[answer]"""
 
     def describe(self, tools: Sequence[ToolSpec]) -> str:
-        """A line per tool: how it is written, and what it does.
-
-        Raises:
-            ParameterError: a tool is called ``finish``.
-        """
+        """A line per tool: how it is written, and what it does."""
         lines = []
         for spec in tools:
-            if spec.name == FINISH:
-                raise ParameterError(
-                    f"a tool is called '{FINISH}', which gives the answer in the format react: "
-                    "rename it with @tool(name=…), or choose another chat.format"
-                )
             argument = _only_argument(spec)
             schema = argument or write_json(spec.parameters.get("properties", {}))
             lines.append(f"{spec.name}[{schema}]: {spec.description}")
@@ -71,6 +63,14 @@ Action: finish[answer]"""
     def observations(self, messages: list[str]) -> list[str]:
         """One message for all results."""
         return ["\n".join(f"Observation: {text}" for text in messages)]
+
+    def _opening(self, tools: Sequence[ToolSpec]) -> tuple[Layout, list[str]]:
+        if any(spec.name == FINISH for spec in tools):  # whether they are described or not
+            raise ParameterError(
+                f"a tool is called '{FINISH}', which gives the answer in the format react: "
+                "rename it with @tool(name=…), or choose another chat.format"
+            )
+        return super()._opening(tools)
 
     def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
         """See `parse_turn`."""

@@ -39,8 +39,9 @@ class EnvironmentOptions(ToolParameters):
     """What every environment can be told; an environment adds its own in its ``Options``."""
 
     step_timeout_s: float = Field(120.0, gt=0)
-    """Seconds that one reset or step may take, all attempts of its tools included; then the
-    environment counts as broken (end reason ``infrastructure``)."""
+    """Seconds that one reset or step may take, all attempts of its tools included, and what they
+    wait for a slot, a thread or a process; then the environment counts as broken (end reason
+    ``infrastructure``)."""
 
 
 class BaseEnv:

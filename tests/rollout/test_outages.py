@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 
@@ -13,7 +14,7 @@ from toy_world import ANSWER, CALL, MALFORMED, STOPS, ToyEnv, parameters, reques
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import ToolResult, ToolStatus
 from agent_r1.rewards import RewardParameters, rewards_table
-from agent_r1.rollout import replay_with
+from agent_r1.rollout import check_played, replay_with
 from agent_r1.rollout.outages import Outages
 from agent_r1.run_metrics import points
 from agent_r1.tools import BadArguments, tool
@@ -216,6 +217,36 @@ def test_p12_p31_fewer_calls_than_the_limit_that_all_fail_are_not_scored(
     rollouts, _ = run(ScriptedEngine(plans), wanted, DownEnv, deterministic=deterministic)
     assert list(rewards(rollouts).values()) == [None, None, 1.0, 1.0]
     assert "the tool 'echo' is down: 2 calls in a row failed" in caplog.text
+
+
+class HangingEnv(ToyEnv):
+    """Its tool never answers, and a step has less time than the attempts of a call."""
+
+    def __init__(self, row):
+        limits = {"timeout_s": 0.02, "attempts": 1000, "step_timeout_s": 0.5}
+        super().__init__(row, options=limits | {"unavailable_after": 4})
+
+    @tool
+    async def echo(self, word: str) -> str:
+        """Say it again.
+
+        Args:
+            word: what to say.
+        """
+        await asyncio.Event().wait()
+        return word
+
+
+def test_an_outage_is_one_also_where_the_time_of_the_step_ends_it():
+    """Many trajectories that wait for the same few threads get no further than this."""
+    wanted = requests(3, 2)
+    rollouts, _ = run(ScriptedEngine(scripts(wanted)), wanted, HangingEnv)
+    told = [json.loads(info)["unavailable_tool"] for info in rollouts["info"]]
+    assert told == ["toy.echo"] * 6
+    for results in rollouts["tool_results"]:
+        [tried] = json.loads(results)
+        assert (tried["status"], 1 <= tried["attempts"] < 1000) == ("timeout", True)
+    check_played(rollouts, parameters(), outages_are_data=True)  # the run goes on
 
 
 def test_mistakes_of_all_agents_are_scored(monkeypatch):

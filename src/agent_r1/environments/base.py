@@ -114,6 +114,12 @@ class BaseEnv:
         """What this episode has spent on tools."""
         return self._runtime.budget
 
+    @property
+    def unfinished_calls(self) -> tuple[ToolResult, ...]:
+        """What the calls that are still tried failed with so far."""
+        runtime = vars(self).get("_runtime")  # there is none before the first call
+        return () if runtime is None else runtime.unfinished
+
     def reset(self) -> Observation | Awaitable[Observation]:
         """The first observation."""
         raise NotImplementedError(f"{type(self).__name__} must define reset()")

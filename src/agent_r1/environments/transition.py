@@ -110,7 +110,9 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
             reward=None,
             truncated=True,
             end_reason=EndReason.INFRASTRUCTURE,
-            tool_results=tuple(env.tool_results),
+            # A step whose time is over has no results of calls that were being tried again: how
+            # these failed is all that tells an outage from a slow environment.
+            tool_results=(*env.tool_results, *env.unfinished_calls),
             info={"failure": short(str(failure))},
         )
     return outcome

@@ -1,7 +1,8 @@
 """Which tools are down for everyone, and which trajectories met that: a circuit breaker.
 
 1. Every result of every trajectory is noted. A failure that is not the agent's mistake (an
-   exception or a timeout, after all attempts) continues the tool's *streak*; an answer ends it.
+   exception or a timeout, after all attempts or as many as the step had time for) continues the
+   tool's *streak*; an answer ends it.
    What the agent did wrong — unknown tool, bad arguments — says nothing about the tool.
 2. A streak of ``unavailable_after`` failures, whoever made the calls, means that the tool is down.
    It is not called again in this collection: further calls get the status ``unavailable``.

@@ -54,6 +54,12 @@ class ToolRuntime:
         self.specs = {spec.name: spec for spec in specs}
         self.parameters = parameters or ToolParameters()
         self.budget = ToolBudget(self.parameters.budget)
+        self._failing: dict[object, ToolResult] = {}
+
+    @property
+    def unfinished(self) -> tuple[ToolResult, ...]:
+        """What calls that are still tried failed with so far: all there is if time is over now."""
+        return tuple(self._failing.values())
 
     async def run(
         self, calls: Sequence[ToolCall], unavailable: Collection[str] = ()
@@ -110,16 +116,21 @@ class ToolRuntime:
         """Status and content of the last attempt, and which one it was."""
         parameters = self.parameters
         last = spec.attempts or parameters.attempts
-        for attempt in range(1, last + 1):
-            async with slot(spec.function, spec.concurrency or parameters.concurrency):
-                began = time.perf_counter()
-                status, content = await self._attempt(spec, call, arguments)
-                self.budget.seconds += time.perf_counter() - began
-            if status not in FAILED or attempt == last:
-                break
-            if pause := parameters.backoff(attempt):
-                await asyncio.sleep(pause)
-        return status, content, attempt
+        this = object()
+        try:
+            for attempt in range(1, last + 1):
+                async with slot(spec.function, spec.concurrency or parameters.concurrency):
+                    began = time.perf_counter()
+                    status, content = await self._attempt(spec, call, arguments)
+                    self.budget.seconds += time.perf_counter() - began
+                if status not in FAILED or attempt == last:
+                    break
+                self._failing[this] = ToolResult(call.name, status, content, attempt)
+                if pause := parameters.backoff(attempt):
+                    await asyncio.sleep(pause)
+            return status, content, attempt
+        finally:
+            self._failing.pop(this, None)
 
     async def _attempt(
         self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any]

@@ -10,8 +10,15 @@ import pytest
 
 from agent_r1 import parameter_groups
 from agent_r1.lineage.branches import differences
-from agent_r1.parameter_groups import check_references, read_parameters, recorded_parameters
+from agent_r1.parameter_groups import (
+    check_base,
+    check_references,
+    read_parameters,
+    recorded_parameters,
+)
 from agent_r1.parameters import ParameterError, Parameters
+
+REPOSITORY = Path(__file__).parents[1]
 
 
 def test_every_group_has_a_model():
@@ -270,3 +277,17 @@ def test_a_benchmark_is_chosen_by_two_keys(model):
         tasks={"sources": {"knowledge_base": {}, "word_problems": {"share": 2}}},
         reward={"environments": {"math": numeric}},
     )
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"chat": {"format": "native"}}, "chat template"),
+        ({"rollout": {"max_context_tokens": 100_000}}, "rollout.max_context_tokens is 100000"),
+        ({"environment": {"options": {"mcp": {"gone": {"command": ["no-such-server"]}}}}}, "gone"),
+    ],
+)
+def test_a_base_model_that_cannot_act_so_is_refused(values, message):
+    check_base(read_parameters({}), REPOSITORY)
+    with pytest.raises(ParameterError, match=message):
+        check_base(read_parameters(values), REPOSITORY)

@@ -300,7 +300,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         monkeypatch.delitem(sys.modules, f"{name.removesuffix('.nodes')}.pipeline", raising=False)
     monkeypatch.delitem(sys.modules, "agent_r1.pipelines.iteration.pipeline", raising=False)
     monkeypatch.setattr(parameter_groups, "GROUPS", toy_groups())
-    monkeypatch.setattr(parameter_groups, "check_references", lambda *_: None)
+    for check in ("check_references", "check_base"):
+        monkeypatch.setattr(parameter_groups, check, lambda *_: None)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no test pulls the plug
     monkeypatch.setattr(sys, "path", list(sys.path))
     path = make_project(tmp_path)

@@ -96,6 +96,8 @@ def run_experiment(
                 allow_changes=allow_changes,
                 meaning=parameter_groups.recorded_parameters,
             )
+            if history.store.current("base.import_policy") is None:
+                parameter_groups.check_base(parameters, project)
             return Driver(session, history, parameters, branch).run()
 
 

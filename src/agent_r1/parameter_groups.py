@@ -224,3 +224,23 @@ def check_references(
         check_model_folder(project / groups["model"]["path"])
     except ModelFolderError as error:
         raise ParameterError(str(error)) from None
+
+
+def check_base(parameters: Resolved, project: Path) -> None:
+    """Check that the base model can act as the parameters want it, and start the MCP servers.
+
+    It takes a second or two, as it reads a tokenizer: for experiments that begin.
+
+    Raises:
+        ParameterError: its chat template does not go with ``chat``, its context is too short for
+            ``rollout``, or a server does not start.
+    """
+    from agent_r1.chat import ChatParameters
+    from agent_r1.environments import EnvironmentParameters
+    from agent_r1.rollout import RolloutParameters
+    from agent_r1.rollout.run import check_policy, connect_servers
+
+    groups = parameters.groups
+    rollout, chat = RolloutParameters(**groups["rollout"]), ChatParameters(**groups["chat"])
+    check_policy(project / groups["model"]["path"], rollout, chat)
+    connect_servers(EnvironmentParameters(**groups["environment"]))

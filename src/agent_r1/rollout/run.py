@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from transformers import AutoConfig
 
-from agent_r1.chat import ChatParameters, load_tokenizer, make_format
+from agent_r1.chat import ChatFormat, ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.base import Engine
 from agent_r1.environments import (
     BaseEnv,
@@ -49,10 +49,8 @@ def environment_factory(
         MissingExtraError: a package that an environment or MCP needs is not installed.
         SchemaError: ``documents`` does not fit its schema.
     """
+    connect_servers(parameters)  # now: a server that does not start is no fault of a trajectory
     options = environment_options(parameters)
-    for one in options.values():
-        for name, server in one.mcp.items():
-            connect(name, server)  # now: a server that does not start is no fault of a trajectory
     resources = Resources(documents)
 
     def make(task: Mapping[str, Any]) -> BaseEnv:
@@ -60,6 +58,17 @@ def environment_factory(
         return make_environment(name, task, resources, options.get(name))
 
     return make
+
+
+def connect_servers(parameters: EnvironmentParameters) -> None:
+    """Start the MCP servers of all environments; one that runs already is left alone.
+
+    Raises:
+        ParameterError: one does not start, or has not the tools that are named.
+    """
+    for options in environment_options(parameters).values():
+        for name, server in options.mcp.items():
+            connect(name, server)
 
 
 def run_trajectories(
@@ -99,8 +108,7 @@ def prepare_run(
         StaleWeightsError: the engine did not take the policy.
     """
     make = environment_factory(environment, documents)
-    format_ = make_format(chat, load_tokenizer(policy))
-    _check_context(Path(policy), rollout)
+    format_ = check_policy(policy, rollout, chat)
     version = folder_sha256(policy)
     engine.load(Path(policy), version)
     if engine.weight_version != version:
@@ -114,6 +122,18 @@ def prepare_run(
         return collect(engine, format_, make, requests, rollout, on_progress)
 
     return run
+
+
+def check_policy(policy: Path, rollout: RolloutParameters, chat: ChatParameters) -> ChatFormat:
+    """How a policy writes its turns, if it can; reads its tokenizer and config, and no weights.
+
+    Raises:
+        ParameterError: it has no tokenizer, or the context is longer than what it was built for.
+        ChatTemplateError: its chat template does not go with ``chat``.
+    """
+    format_ = make_format(chat, load_tokenizer(policy))
+    _check_context(Path(policy), rollout)
+    return format_
 
 
 def _check_context(policy: Path, rollout: RolloutParameters) -> None:

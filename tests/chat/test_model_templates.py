@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from example_tools import search, travel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from model_templates import MODELS, model_tokenizer
@@ -13,27 +14,6 @@ from agent_r1.chat import FORMATS, ChatParameters, ChatTemplateError, make_forma
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.tools import tool
-
-
-@tool
-def search(query: str) -> str:
-    """Find a page.
-
-    Args:
-        query: some words.
-    """
-    return query
-
-
-@tool
-def travel(to: str, days: int = 1) -> str:
-    """Go somewhere.
-
-    Args:
-        to: a place.
-        days: how long.
-    """
-    return to
 
 
 @tool(name="python")

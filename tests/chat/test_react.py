@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from example_tools import search, travel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -121,27 +122,6 @@ def test_p29_any_text_is_read_as_exactly_one_type(text):
     assert (action.type is ActionType.TOOL_CALL) == bool(action.tool_calls)
     assert (action.type is ActionType.ANSWER) == (action.answer is not None)
     assert (action.type is ActionType.MALFORMED) == (action.error is not None)
-
-
-@tool
-def search(query: str) -> str:
-    """Find a page.
-
-    Args:
-        query: some words.
-    """
-    return query
-
-
-@tool
-def travel(to: str, days: int = 1) -> str:
-    """Go somewhere.
-
-    Args:
-        to: a place.
-        days: how long.
-    """
-    return to
 
 
 def test_the_tools_say_which_arguments_are_raw(tokenizer):

@@ -14,8 +14,8 @@ from agent_r1.lineage.branches import BranchBook, ChangedParametersError
 from agent_r1.lineage.seal import SEAL, sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.parameters import ParameterError
-from agent_r1.persistence import strict_json
 from agent_r1.rerun import Request, Rerunner
+from agent_r1.storage.atomic import strict_json
 
 STAGES = (
     "generate_rollouts", "score_rewards", "compute_logprobs", "compute_advantages",

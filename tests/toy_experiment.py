@@ -20,8 +20,8 @@ from kedro.framework.startup import bootstrap_project
 from matplotlib.figure import Figure
 
 from agent_r1 import parameter_groups, schemas
-from agent_r1.hashing import folder_sha256
 from agent_r1.parameters import Parameters
+from agent_r1.storage.hashing import folder_sha256
 
 REPOSITORY = Path(__file__).parents[1]
 

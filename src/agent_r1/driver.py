@@ -23,7 +23,6 @@ from typing import Any
 from agent_r1 import parameter_groups, progress
 from agent_r1.datasets import HistoryDataset
 from agent_r1.experiment import history_of, resolved_parameters
-from agent_r1.hashing import content_sha256
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import OutputRecord, leftovers
 from agent_r1.lineage.attempt import attempt
@@ -33,6 +32,7 @@ from agent_r1.lineage.retention import Retention, RetentionParameters
 from agent_r1.lineage.staleness import Staleness
 from agent_r1.parameter_groups import Resolved
 from agent_r1.pipelines.namespaces import iteration_name
+from agent_r1.storage.hashing import content_sha256
 from agent_r1.tracking import Tracker
 
 FIRST_STAGES = ("prepare_tasks", "base", "demonstrations", "iter_00000")

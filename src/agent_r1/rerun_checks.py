@@ -10,10 +10,10 @@ from typing import Any
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from agent_r1.hashing import content_sha256
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError
+from agent_r1.storage.hashing import content_sha256
 
 logger = logging.getLogger(__name__)
 

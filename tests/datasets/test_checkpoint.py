@@ -10,7 +10,7 @@ import pytest
 from kedro.io import DatasetError, Version
 
 from agent_r1.datasets import CheckpointDataset
-from agent_r1.hashing import MARKER, folder_sha256
+from agent_r1.storage.hashing import MARKER, folder_sha256
 
 
 def staged(root: Path, **files: str) -> Path:

@@ -3,9 +3,9 @@ from kedro.io import DatasetError
 
 from agent_r1.datasets import TaskFilesDataset
 from agent_r1.extras import MissingExtraError
-from agent_r1.hashing import file_sha256
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import ManifestStore
+from agent_r1.storage.hashing import file_sha256
 
 
 def test_what_was_asked_for_since_the_last_load_is_known(tmp_path):

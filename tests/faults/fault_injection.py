@@ -45,9 +45,9 @@ import pandas as pd
 from kedro.io import DataCatalog
 from kedro.pipeline.node import Node
 
-from agent_r1 import persistence
 from agent_r1.datasets.local import LocalDataset
 from agent_r1.lineage import ManifestStore
+from agent_r1.storage import atomic as persistence
 
 ROOM = 256
 """Bytes that a file may have on the full disk: all that is written here is longer, if not said."""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from forked_runs import TIMEOUT, Ended, ForkedRuns
 
-from agent_r1.hashing import content_sha256
 from agent_r1.lineage import Manifest, ManifestStore
+from agent_r1.storage.hashing import content_sha256
 
 REPOSITORY = Path(__file__).parents[2]
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from toy_experiment import finish_experiment
 
-from agent_r1 import hashing
 from agent_r1.driver import run_experiment
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.provenance import code_version
+from agent_r1.storage import hashing
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from agent_r1.lineage import LineageError, Manifest, ManifestStore, OutputRecord, iteration_of
-from agent_r1.persistence import strict_json
+from agent_r1.storage.atomic import strict_json
 
 
 def manifest(node: str, version: str, *outputs: str) -> Manifest:

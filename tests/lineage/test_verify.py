@@ -13,8 +13,8 @@ from agent_r1.lineage import ManifestStore
 from agent_r1.lineage.branches import BranchBook
 from agent_r1.lineage.seal import sealed
 from agent_r1.lineage.verify import verify
-from agent_r1.persistence import write_json
 from agent_r1.rerun import Request, Rerunner
+from agent_r1.storage.atomic import write_json
 
 
 @pytest.fixture

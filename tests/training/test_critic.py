@@ -10,7 +10,7 @@ import torch
 from tiny_policies import flat_weights, random_model
 from transformers import PreTrainedModel
 
-from agent_r1.hashing import folder_sha256
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.critic import (
     CriticError,
     CriticParameters,

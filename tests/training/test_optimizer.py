@@ -10,8 +10,8 @@ import torch
 from tiny_policies import flat_weights, random_model
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from agent_r1.hashing import folder_sha256
 from agent_r1.parameters import ParameterError
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import (
     OptimizerParameters,
     TrainerStateError,

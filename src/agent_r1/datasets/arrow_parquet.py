@@ -12,7 +12,7 @@ from kedro.io import DatasetError, Version
 
 from agent_r1 import schemas
 from agent_r1.datasets.local import LocalDataset
-from agent_r1.persistence import atomic_path
+from agent_r1.storage.atomic import atomic_path
 
 _WRITE = {
     # Dictionaries cost more than they save on token ids, and zstd finds the repeats anyway.

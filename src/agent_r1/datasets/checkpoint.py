@@ -10,9 +10,9 @@ from pathlib import Path
 from kedro.io import DatasetError, Version
 
 from agent_r1.datasets.local import LocalDataset
-from agent_r1.hashing import MARKER, marker_of
-from agent_r1.persistence import flush, write_json
-from agent_r1.staging import STAGING
+from agent_r1.storage.atomic import flush, write_json
+from agent_r1.storage.hashing import MARKER, marker_of
+from agent_r1.storage.staging import STAGING
 
 _PICKLES = frozenset({".bin", ".ckpt", ".joblib", ".pickle", ".pkl", ".pt", ".pth"})
 """Suffixes of files that run code when they are loaded."""

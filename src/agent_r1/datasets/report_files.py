@@ -9,7 +9,7 @@ from kedro.io import DatasetError
 from matplotlib.figure import Figure
 
 from agent_r1.datasets.local import LocalDataset
-from agent_r1.persistence import atomic_path
+from agent_r1.storage.atomic import atomic_path
 
 
 class TextDataset(LocalDataset):

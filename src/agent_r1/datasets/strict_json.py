@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_r1.datasets.local import LocalDataset
-from agent_r1.persistence import write_json
+from agent_r1.storage.atomic import write_json
 
 
 class StrictJSONDataset(LocalDataset):

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 from agent_r1.lineage.seal import SEAL, check_seal, sealed
 from agent_r1.lineage.store import LineageError
-from agent_r1.persistence import strict_json, write_json
+from agent_r1.storage.atomic import strict_json, write_json
 
 IRRELEVANT = frozenset(
     {

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from agent_r1.lineage.store import ManifestStore
-from agent_r1.persistence import PART
-from agent_r1.staging import STAGING, abandoned
+from agent_r1.storage.atomic import PART
+from agent_r1.storage.staging import STAGING, abandoned
 
 VERSION = re.compile(r"\d{4}-\d\d-\d\dT\d\d\.\d\d\.\d\d\.\d{3}Z")
 """Kedro's save versions. Folders of other names are the user's, and left alone."""

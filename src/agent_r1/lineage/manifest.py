@@ -108,7 +108,7 @@ class Manifest:
         return self.to_json()[SEAL]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for `agent_r1.persistence.strict_json`, with the seal."""
+        """Plain values for `agent_r1.storage.atomic.strict_json`, with the seal."""
         return sealed(asdict(self), _OPEN)
 
     @classmethod

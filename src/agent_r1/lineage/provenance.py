@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import agent_r1
-from agent_r1.hashing import file_sha256
+from agent_r1.storage.hashing import file_sha256
 
 LIBRARIES = (
     "bm25s",

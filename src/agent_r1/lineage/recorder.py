@@ -13,11 +13,11 @@ import pandas as pd
 from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol
 from kedro.pipeline.node import Node
 
-from agent_r1.hashing import content_sha256
 from agent_r1.lineage.branches import Branch, BranchBook
 from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
 from agent_r1.lineage.provenance import code_version, device_name, library_versions
 from agent_r1.lineage.store import Committed, LineageError, ManifestStore
+from agent_r1.storage.hashing import content_sha256
 
 VOLATILE = frozenset({"rollout_timings"})
 """Tables of wall-clock times: no two runs write the same."""

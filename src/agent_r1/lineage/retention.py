@@ -17,10 +17,10 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agent_r1.hashing import MARKER
 from agent_r1.lineage.manifest import Manifest, OutputRecord
 from agent_r1.lineage.store import ManifestStore
 from agent_r1.parameters import Parameters
+from agent_r1.storage.hashing import MARKER
 
 _ITERATION = re.compile(r"iter_(\d+)")
 

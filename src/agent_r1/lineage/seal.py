@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from agent_r1.persistence import strict_json
+from agent_r1.storage.atomic import strict_json
 
 SEAL = "sha256"
 """The key under which a record states its seal."""

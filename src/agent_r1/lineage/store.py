@@ -18,7 +18,7 @@ from pathlib import Path
 
 from agent_r1.lineage.manifest import Manifest, OutputRecord
 from agent_r1.lineage.seal import SEAL
-from agent_r1.persistence import strict_json, write_json
+from agent_r1.storage.atomic import strict_json, write_json
 
 UNNAMESPACED = "experiment"
 """Folder of the manifests of nodes that belong to no iteration."""

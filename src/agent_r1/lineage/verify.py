@@ -19,11 +19,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_r1.hashing import MARKER, content_sha256, marker_of
 from agent_r1.lineage.branches import ABSENT, Branch, BranchBook
 from agent_r1.lineage.manifest import Manifest
 from agent_r1.lineage.store import LineageError, ManifestStore
-from agent_r1.persistence import strict_json
+from agent_r1.storage.atomic import strict_json
+from agent_r1.storage.hashing import MARKER, content_sha256, marker_of
 
 OnProgress = Callable[[int, int], None]
 """Called with (files checked, files to check)."""

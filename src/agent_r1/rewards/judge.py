@@ -35,9 +35,9 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from agent_r1.parameters import ParameterError, check_address
-from agent_r1.persistence import write_json
 from agent_r1.rewards.answers import extract_answer
 from agent_r1.rewards.base import Steps, TermParameters
+from agent_r1.storage.atomic import write_json
 
 logger = logging.getLogger(__name__)
 

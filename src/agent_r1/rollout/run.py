@@ -18,7 +18,6 @@ from agent_r1.environments import (
     environment_options,
     make_environment,
 )
-from agent_r1.hashing import folder_sha256
 from agent_r1.parameters import ParameterError
 from agent_r1.rollout.collector import (
     MakeEnvironment,
@@ -28,6 +27,7 @@ from agent_r1.rollout.collector import (
 )
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.requests import TrajectoryRequest
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.tools.mcp import connect
 
 Run = Callable[[Sequence[TrajectoryRequest], OnProgress | None], tuple[pd.DataFrame, pd.DataFrame]]

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import schemas
-from agent_r1.hashing import text_sha256
+from agent_r1.storage.hashing import text_sha256
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.script import answer, call
 from agent_r1.tasks.source import NUMBER_ANSWERS, FileSourceParameters, Source, from_files

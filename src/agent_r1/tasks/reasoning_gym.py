@@ -22,10 +22,10 @@ from pydantic import Field
 
 from agent_r1 import schemas
 from agent_r1.extras import extra_package
-from agent_r1.hashing import text_sha256
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
+from agent_r1.storage.hashing import text_sha256
 from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
 
 _EXTRA = "reasoning-gym"

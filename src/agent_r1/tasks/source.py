@@ -19,8 +19,8 @@ import pandas as pd
 from pydantic import Field, field_validator
 
 from agent_r1 import schemas
-from agent_r1.hashing import text_sha256
 from agent_r1.parameters import Parameters, nearest
+from agent_r1.storage.hashing import text_sha256
 from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.splits import in_hash_order
 

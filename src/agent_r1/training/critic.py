@@ -27,7 +27,7 @@ from torch import nn
 from transformers import AutoModel, PreTrainedModel
 
 from agent_r1.parameters import Parameters
-from agent_r1.persistence import named_in_errors
+from agent_r1.storage.atomic import named_in_errors
 from agent_r1.training.batching import MicroBatch
 from agent_r1.training.optimizer import (
     OptimizerParameters,

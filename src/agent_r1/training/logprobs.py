@@ -24,9 +24,9 @@ from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
 from agent_r1 import schemas
-from agent_r1.hashing import folder_sha256
 from agent_r1.parameters import Parameters
 from agent_r1.schemas import Ragged
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.batching import MicroBatch, micro_batches
 from agent_r1.training.critic import load_critic
 from agent_r1.training.policy import ModelParameters, load_policy

@@ -21,7 +21,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from agent_r1.parameters import Parameters
-from agent_r1.persistence import named_in_errors
+from agent_r1.storage.atomic import named_in_errors
 
 _EMPTY, _STATE, _MOMENTS = "empty.json", "trainer_state.json", "optimizer.safetensors"
 GRADIENTS = "gradients.safetensors"

@@ -10,7 +10,7 @@ import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from agent_r1.parameters import Parameters
-from agent_r1.persistence import named_in_errors
+from agent_r1.storage.atomic import named_in_errors
 
 _PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"}
 _TOKENIZER_FILES = {

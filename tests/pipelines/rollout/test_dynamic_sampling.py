@@ -19,7 +19,6 @@ from agent_r1.differences import compare_tables
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.environments.multihop_qa import MultihopQAEnv
-from agent_r1.hashing import folder_sha256
 from agent_r1.mdp import Action, ActionType, EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.reward.nodes import score_rewards
@@ -42,6 +41,7 @@ from agent_r1.rollout import (
     run_trajectories,
     select_tasks,
 )
+from agent_r1.storage.hashing import folder_sha256
 
 ITERATION = "iter_00002"
 COUNT = 12

@@ -14,7 +14,6 @@ from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.local import LocalEngine
 from agent_r1.environments.multihop_qa import MultihopQAEnv
-from agent_r1.hashing import folder_sha256
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.rollout.nodes import (
@@ -22,6 +21,7 @@ from agent_r1.pipelines.rollout.nodes import (
     rollout_requests,
 )
 from agent_r1.rollout import BrokenEnvironmentError, RolloutParameters, replay_trajectories
+from agent_r1.storage.hashing import folder_sha256
 
 ROLLOUT = {
     "tasks_per_iteration": 3,

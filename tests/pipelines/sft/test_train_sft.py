@@ -10,9 +10,9 @@ from step_tables import rollouts, step
 from tiny_policies import VOCABULARY, write_policy
 
 from agent_r1 import schemas
-from agent_r1.hashing import folder_sha256
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.sft.nodes import import_policy, train_sft
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty
 from agent_r1.training.policy import ModelFolderError
 

@@ -14,11 +14,11 @@ from step_tables import rewards, rollouts, step
 from tiny_policies import VOCABULARY, write_policy
 
 from agent_r1 import schemas
-from agent_r1.hashing import folder_sha256
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty, write_empty
 
 RANDOM = np.random.default_rng(0)

@@ -13,7 +13,6 @@ from step_tables import rewards, rollouts, step
 from tiny_policies import VOCABULARY, write_policy
 
 from agent_r1 import schemas
-from agent_r1.hashing import folder_sha256
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.advantage.nodes import compute_advantages
@@ -21,6 +20,7 @@ from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.preferences.nodes import build_preferences
 from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import write_empty
 
 RANDOM = np.random.default_rng(0)

@@ -16,9 +16,9 @@ from tiny_policies import flat_weights, random_model, write_policy
 from torch import distributed
 from update_batches import MOVED, SAMPLED, batch, distance
 
-from agent_r1.hashing import folder_sha256
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
+from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import TrainerStateError
 from agent_r1.training.strategies import TrainerStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import progress, schemas
-from agent_r1.staging import stage
+from agent_r1.storage.staging import stage
 from agent_r1.training import sft as training
 from agent_r1.training.optimizer import write_empty
 from agent_r1.training.policy import (

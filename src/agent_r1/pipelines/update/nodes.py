@@ -12,7 +12,7 @@ from agent_r1 import progress, schemas
 from agent_r1.advantages import AdvantageParameters
 from agent_r1.kl_controller import current_coefficient, steer
 from agent_r1.seeding import derive_seed
-from agent_r1.staging import stage
+from agent_r1.storage.staging import stage
 from agent_r1.training import update as training
 from agent_r1.training.metrics import with_values
 from agent_r1.training.policy import ModelParameters, use_threads

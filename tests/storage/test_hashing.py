@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from agent_r1.hashing import content_sha256, file_sha256, folder_sha256
+from agent_r1.storage.hashing import content_sha256, file_sha256, folder_sha256
 
 
 def test_a_folder_is_hashed_over_sorted_names_and_file_hashes(tmp_path):

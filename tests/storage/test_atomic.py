@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors import SafetensorError
 
-from agent_r1.persistence import atomic_path, named_in_errors, strict_json, write_json
+from agent_r1.storage.atomic import atomic_path, named_in_errors, strict_json, write_json
 
 
 def test_an_error_leaves_the_old_file_and_no_other(tmp_path):

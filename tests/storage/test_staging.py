@@ -7,7 +7,7 @@ import platform
 
 from processes import dead_process
 
-from agent_r1.staging import abandoned, stage
+from agent_r1.storage.staging import abandoned, stage
 
 
 def test_staged_folders_are_fresh(tmp_path):

@@ -20,7 +20,6 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from agent_r1 import schemas
-from agent_r1.differences import Difference, compare_tables
 from agent_r1.lineage import InputRecord, LineageError, ManifestStore
 from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
@@ -29,6 +28,7 @@ from agent_r1.pipelines.rollout.dynamic_sampling import outcomes, sampled_again
 from agent_r1.pipelines.rollout.nodes import rollout_requests, task_order
 from agent_r1.rollout import RolloutParameters, TrajectoryRequest, replay_trajectories
 from agent_r1.rollout.collector import OnProgress
+from agent_r1.tables.differences import Difference, compare_tables
 
 STAGES = {
     "generate_rollouts": ("rollouts", "rewards"),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from replays import FIRST, again, columns, short
 from toy_world import STOPS, FakeEngine, ToyEnv, requests, run, task
 
-from agent_r1.differences import Difference
 from agent_r1.rollout import TrajectoryRequest
+from agent_r1.tables.differences import Difference
 
 
 @settings(max_examples=30)

@@ -22,7 +22,7 @@ from agent_r1 import schemas
 from agent_r1.advantages.kl_penalty import KL_ESTIMATORS
 from agent_r1.mdp import EndReason
 from agent_r1.schemas import SchemaError, ragged
-from agent_r1.trajectories import Trajectories, align, find_trajectories, labels
+from agent_r1.tables.trajectories import Trajectories, align, find_trajectories, labels
 
 CUT = (EndReason.TOKEN_BUDGET, EndReason.MAX_STEPS, EndReason.CONTEXT_OVERFLOW)
 """The limits that end a trajectory before the agent was done."""

@@ -23,7 +23,7 @@ from agent_r1.advantages.inputs import EstimatorInputs
 from agent_r1.advantages.registry import estimator
 from agent_r1.advantages.whitening import whiten
 from agent_r1.schemas import Ragged, SchemaError
-from agent_r1.trajectories import codes
+from agent_r1.tables.trajectories import codes
 
 
 def advantages_table(

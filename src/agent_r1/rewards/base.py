@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from agent_r1.parameters import Parameters
-from agent_r1.trajectories import Trajectories
+from agent_r1.tables.trajectories import Trajectories
 
 
 class TermParameters(Parameters):

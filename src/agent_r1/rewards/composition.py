@@ -26,7 +26,7 @@ from agent_r1.rewards.base import Steps, TermParameters
 from agent_r1.rewards.outcome import OutcomeParameters
 from agent_r1.rewards.registry import TERMS, term
 from agent_r1.schemas import SchemaError, ragged
-from agent_r1.trajectories import Trajectories, find_trajectories
+from agent_r1.tables.trajectories import Trajectories, find_trajectories
 
 _DEFAULT_TERMS = ("outcome", "format")
 

@@ -25,7 +25,6 @@ import pandas as pd
 
 from agent_r1 import schemas
 from agent_r1.chat import ChatFormat, ChatParameters, load_tokenizer, make_format
-from agent_r1.differences import Difference, compare_tables
 from agent_r1.engines.recorded import RecordedEngine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.mdp import ActionType, EndReason
@@ -34,6 +33,7 @@ from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.requests import TrajectoryRequest
 from agent_r1.rollout.run import environment_factory
 from agent_r1.rollout.trajectory import Trajectory
+from agent_r1.tables.differences import Difference, compare_tables
 
 _Row = dict[str, Any]
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from agent_r1 import schemas
 from agent_r1.advantages.groups import group_statistics
-from agent_r1.trajectories import align, codes, find_trajectories
+from agent_r1.tables.trajectories import align, codes, find_trajectories
 
 
 def best_against_worst(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> pd.DataFrame:

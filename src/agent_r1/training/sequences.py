@@ -22,7 +22,7 @@ import pandas as pd
 
 from agent_r1.mdp import ActionType
 from agent_r1.schemas import Ragged, SchemaError, ragged
-from agent_r1.trajectories import Trajectories, find_trajectories
+from agent_r1.tables.trajectories import Trajectories, find_trajectories
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ import torch
 
 from agent_r1.losses.kl import k3
 from agent_r1.schemas import SchemaError
+from agent_r1.tables.trajectories import align, in_order
 from agent_r1.training.sequences import Sequences, build_sequences
 from agent_r1.training.token_columns import token_column
 from agent_r1.training.value_targets import ValueTargets, value_targets
-from agent_r1.trajectories import align, in_order
 
 
 @dataclass(frozen=True)

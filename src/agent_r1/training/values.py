@@ -17,10 +17,10 @@ import torch
 from transformers import PreTrainedModel
 
 from agent_r1.schemas import Ragged, ragged
+from agent_r1.tables.trajectories import find_trajectories
 from agent_r1.training.batching import micro_batches
 from agent_r1.training.critic import Critic
 from agent_r1.training.sequences import Sequences, build_sequences
-from agent_r1.trajectories import find_trajectories
 
 _NEVER_SEEN = 0
 """Any valid id: the last token of a sequence is only ever predicted."""

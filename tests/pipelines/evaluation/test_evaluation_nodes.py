@@ -5,7 +5,6 @@ import pytest
 
 from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
-from agent_r1.differences import compare_tables
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
@@ -18,6 +17,7 @@ from agent_r1.pipelines.evaluation.nodes import (
 from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import RolloutParameters, replay_trajectories
 from agent_r1.storage.hashing import folder_sha256
+from agent_r1.tables.differences import compare_tables
 
 ROLLOUT = {"max_tokens_per_step": 200, "max_context_tokens": 2000, "max_steps": 3}
 

@@ -15,7 +15,6 @@ import pytest
 
 from agent_r1 import progress, schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
-from agent_r1.differences import compare_tables
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.environments.multihop_qa import MultihopQAEnv
@@ -42,6 +41,7 @@ from agent_r1.rollout import (
     select_tasks,
 )
 from agent_r1.storage.hashing import folder_sha256
+from agent_r1.tables.differences import compare_tables
 
 ITERATION = "iter_00002"
 COUNT = 12

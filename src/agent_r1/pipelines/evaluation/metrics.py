@@ -12,7 +12,7 @@ import pandas as pd
 from agent_r1 import schemas
 from agent_r1.mdp import ActionType, EndReason, ToolStatus
 from agent_r1.rewards.answers import exact_match, extract_answer, f1
-from agent_r1.trajectories import find_trajectories
+from agent_r1.tables.trajectories import find_trajectories
 
 
 def outcomes(

@@ -24,7 +24,7 @@ from agent_r1.rollout import (
     select_tasks,
 )
 from agent_r1.rollout.run import Run
-from agent_r1.trajectories import in_order
+from agent_r1.tables.trajectories import in_order
 
 STAGE = "generate_rollouts"
 

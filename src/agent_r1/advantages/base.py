@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from agent_r1.advantages.inputs import EstimatorInputs
-from agent_r1.kl_controller import KlParameters
+from agent_r1.kl.controller import KlParameters
 
 
 class AdvantageParameters(KlParameters):

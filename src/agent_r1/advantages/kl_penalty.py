@@ -3,7 +3,7 @@
 J. Schulman, "Approximating KL Divergence" (2020): with r = reference / policy at a token sampled
 from the policy, k1 = -log r, k2 = (log r)² / 2, k3 = r - 1 - log r. In a reward they are numbers
 without a gradient (D. Ziegler et al., "Fine-Tuning Language Models from Human Preferences" (2019):
-r - β · k1); the KL in the loss is in `agent_r1.losses.kl`.
+r - β · k1); the KL in the loss is in `agent_r1.kl.estimators`.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import torch
 from pydantic import Field, field_validator
 
-from agent_r1.kl_controller import KlParameters
-from agent_r1.losses.kl import LOSS_ESTIMATORS, kl_estimator
+from agent_r1.kl.controller import KlParameters
+from agent_r1.kl.estimators import LOSS_ESTIMATORS, kl_estimator
 from agent_r1.parameters import ParameterError
 
 Aggregation = Literal[

@@ -21,10 +21,10 @@ import torch
 from pydantic import Field
 from transformers import PreTrainedModel
 
+from agent_r1.kl.estimators import k1, k3, kl_estimator
 from agent_r1.losses.aggregation import aggregate, token_weights
 from agent_r1.losses.base import LossParameters, Objective, ObjectiveInputs
 from agent_r1.losses.importance import Importance, importance
-from agent_r1.losses.kl import k1, k3, kl_estimator
 from agent_r1.losses.registry import objective
 from agent_r1.training.batching import MicroBatch, micro_batches
 from agent_r1.training.critic import Critic, CriticParameters

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from agent_r1.losses.kl import k3
+from agent_r1.kl.estimators import k3
 from agent_r1.schemas import SchemaError
 from agent_r1.tables.trajectories import align, in_order
 from agent_r1.training.sequences import Sequences, build_sequences

@@ -10,7 +10,7 @@ import pandas as pd
 from agent_r1 import schemas
 from agent_r1.advantages.base import AdvantageParameters
 from agent_r1.advantages.table import advantages_table
-from agent_r1.kl_controller import current_coefficient
+from agent_r1.kl.controller import current_coefficient
 
 
 def compute_advantages(

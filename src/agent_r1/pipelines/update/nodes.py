@@ -10,7 +10,7 @@ import pandas as pd
 
 from agent_r1 import progress, schemas
 from agent_r1.advantages import AdvantageParameters
-from agent_r1.kl_controller import current_coefficient, steer
+from agent_r1.kl.controller import current_coefficient, steer
 from agent_r1.seeding import derive_seed
 from agent_r1.storage.staging import stage
 from agent_r1.training import update as training

@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_r1.losses.kl import kl_estimator
+from agent_r1.kl.estimators import kl_estimator
 from agent_r1.parameters import ParameterError
 from agent_r1.training.update import UpdateParameters
 

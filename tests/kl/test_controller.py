@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_r1.advantages import AdvantageParameters
-from agent_r1.kl_controller import KlParameters, current_coefficient, steer
+from agent_r1.kl.controller import KlParameters, current_coefficient, steer
 from agent_r1.losses.base import LossParameters
 from agent_r1.parameters import ParameterError
 

@@ -20,8 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_r1 import parameter_groups, progress
+from agent_r1 import parameter_groups
 from agent_r1.datasets import HistoryDataset
+from agent_r1.display import progress
 from agent_r1.experiment import history_of, resolved_parameters
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import OutputRecord, leftovers

@@ -17,7 +17,8 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
-from agent_r1 import console, parameter_groups, progress
+from agent_r1 import parameter_groups
+from agent_r1.display import console, progress
 from agent_r1.experiment import history_of, resolved_parameters
 from agent_r1.lineage import ManifestStore, attempt, lock
 from agent_r1.lineage.branches import start
@@ -241,7 +242,7 @@ class TrackingHooks:
 
 
 class ProgressHooks:
-    """Tells the progress display; see `agent_r1.progress`."""
+    """Tells the progress display; see `agent_r1.display.progress`."""
 
     def __init__(self) -> None:
         self._run: RunRecord | None = None

@@ -21,8 +21,8 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from omegaconf import OmegaConf
 
-from agent_r1 import progress
 from agent_r1.datasets import HistoryDataset
+from agent_r1.display import progress
 from agent_r1.driver import FIRST_STAGES, Driver, Outcome
 from agent_r1.experiment import history_of, resolved_parameters
 from agent_r1.kedro_session import Session

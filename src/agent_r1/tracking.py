@@ -21,9 +21,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from agent_r1.display.progress import is_iteration
 from agent_r1.lineage import Manifest, ManifestStore
 from agent_r1.lineage.lock import one_at_a_time
-from agent_r1.progress import is_iteration
 from agent_r1.run_metrics import Point
 from agent_r1.run_record import Produced, produced_by
 from agent_r1.storage.atomic import write_json

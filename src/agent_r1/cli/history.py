@@ -100,8 +100,8 @@ def verify(experiment: str | None, env: str | None) -> None:
     """
     project = project_root()
     with UserErrors():
+        from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
-        from agent_r1.progress import bar
         from agent_r1.reporting import verification_lines
 
         history = history_of_experiment(project, experiment, env)
@@ -132,8 +132,8 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     """
     project = project_root()
     with UserErrors():
+        from agent_r1.display.progress import bar
         from agent_r1.pipelines.namespaces import full_iteration
-        from agent_r1.progress import bar
         from agent_r1.replay import replay as play
         from agent_r1.reporting import replay_lines
 

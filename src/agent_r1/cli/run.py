@@ -38,8 +38,8 @@ def _run(*, allow_changes: bool, **options: Any) -> None:
 def _run_selection(options: dict[str, Any]) -> None:
     from kedro.framework.project import pipelines
 
+    from agent_r1.display.progress import shown
     from agent_r1.parameters import ParameterError, nearest
-    from agent_r1.progress import shown
 
     for name in options["pipelines"]:
         if name not in pipelines:

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agent_r1 import progress, schemas
+from agent_r1 import schemas
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
+from agent_r1.display import progress
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.environments.multihop_qa import MultihopQAEnv

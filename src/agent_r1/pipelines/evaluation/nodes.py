@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import progress, schemas
+from agent_r1 import schemas
 from agent_r1.chat import ChatParameters
+from agent_r1.display import progress
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.parameters import ParameterError

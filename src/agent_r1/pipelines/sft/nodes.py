@@ -8,7 +8,8 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import progress, schemas
+from agent_r1 import schemas
+from agent_r1.display import progress
 from agent_r1.storage.staging import stage
 from agent_r1.training import sft as training
 from agent_r1.training.optimizer import write_empty

@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import progress, schemas
+from agent_r1 import schemas
 from agent_r1.advantages import AdvantageParameters
+from agent_r1.display import progress
 from agent_r1.kl.controller import current_coefficient, steer
 from agent_r1.seeding import derive_seed
 from agent_r1.storage.staging import stage

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from agent_r1.console import quieten
+from agent_r1.display.console import quieten
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import io
 import pytest
 from rich.console import Console
 
-from agent_r1 import progress
-from agent_r1.progress import Display, LineDisplay, LiveDisplay, reporter, shown, stepper
+from agent_r1.display import progress
+from agent_r1.display.progress import Display, LineDisplay, LiveDisplay, reporter, shown, stepper
 
 
 def console(*, terminal: bool) -> Console:

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 import bm25s
 import numpy as np
 
-from agent_r1.segmentation import has_cjk, pairs
+from agent_r1.tasks.segmentation import has_cjk, pairs
 
 CACHED_QUERIES = 65_536
 """Per index. Agents of a group ask the same things again and again."""

@@ -24,7 +24,7 @@ from agent_r1.chat import code, react
 from agent_r1.chat.dialects.harmony import HarmonyDialect
 from agent_r1.chat.hermes import answer_blocks
 from agent_r1.chat.reasoning import after_reasoning
-from agent_r1.segmentation import has_cjk, segments
+from agent_r1.tasks.segmentation import has_cjk, segments
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _READERS = (react.parse_turn, code.parse_turn, HarmonyDialect().read)

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from agent_r1.rewards.base import Steps, TermParameters
-from agent_r1.segmentation import segments
+from agent_r1.tasks.segmentation import segments
 
 
 class RepetitionParameters(TermParameters):

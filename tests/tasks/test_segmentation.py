@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_r1.environments.search import SearchIndex, words
-from agent_r1.segmentation import has_cjk, pairs, segments
+from agent_r1.tasks.segmentation import has_cjk, pairs, segments
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from agent_r1.lineage.staleness import Staleness
 from agent_r1.parameter_groups import Resolved
 from agent_r1.pipelines.namespaces import iteration_name
 from agent_r1.storage.hashing import content_sha256
-from agent_r1.tracking import Tracker
+from agent_r1.tracking.mlflow import Tracker
 
 FIRST_STAGES = ("prepare_tasks", "base", "demonstrations", "iter_00000")
 

@@ -26,8 +26,8 @@ from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
 from agent_r1.parameter_groups import Resolved
 from agent_r1.pipeline_registry import producer_command
-from agent_r1.run_record import RunRecord
-from agent_r1.tracking import Status, Tracker, is_child
+from agent_r1.tracking.mlflow import Status, Tracker, is_child
+from agent_r1.tracking.run_record import RunRecord
 
 logger = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ def _nothing() -> None:
 
 
 class TrackingHooks:
-    """Tells MLflow; see `agent_r1.tracking`."""
+    """Tells MLflow; see `agent_r1.tracking.mlflow`."""
 
     def __init__(self) -> None:
         self._trackers: dict[tuple[str, str], Tracker] = {}

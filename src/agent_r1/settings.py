@@ -16,7 +16,7 @@ warnings.filterwarnings("ignore", message="One or more dataset names contain '.'
 
 HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks())
 
-# kedro-mlflow cannot do a child run per iteration; `agent_r1.tracking` does it.
+# kedro-mlflow cannot do a child run per iteration; `agent_r1.tracking.mlflow` does it.
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro_mlflow", "kedro-telemetry")
 
 CONFIG_LOADER_CLASS = PresetConfigLoader

@@ -16,8 +16,8 @@ from agent_r1.mdp import ToolResult, ToolStatus
 from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import check_played, replay_with
 from agent_r1.rollout.outages import Outages
-from agent_r1.run_metrics import points
 from agent_r1.tools import BadArguments, tool
+from agent_r1.tracking.run_metrics import points
 
 
 def result(status, name="search"):

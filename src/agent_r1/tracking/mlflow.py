@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from agent_r1.display.progress import is_iteration
 from agent_r1.lineage import Manifest, ManifestStore
 from agent_r1.lineage.lock import one_at_a_time
-from agent_r1.run_metrics import Point
-from agent_r1.run_record import Produced, produced_by
 from agent_r1.storage.atomic import write_json
+from agent_r1.tracking.run_metrics import Point
+from agent_r1.tracking.run_record import Produced, produced_by
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

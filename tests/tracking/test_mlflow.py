@@ -12,7 +12,7 @@ from agent_r1.driver import run_experiment
 from agent_r1.hooks import TrackingHooks
 from agent_r1.lineage import ManifestStore
 from agent_r1.rerun import Request, Rerunner
-from agent_r1.tracking import absolute_uri, flatten
+from agent_r1.tracking.mlflow import absolute_uri, flatten
 
 
 @pytest.fixture(scope="module")

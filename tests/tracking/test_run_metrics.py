@@ -6,7 +6,7 @@ import pytest
 from step_tables import rollouts, step
 
 from agent_r1 import schemas
-from agent_r1.run_metrics import points
+from agent_r1.tracking.run_metrics import points
 
 
 def values(dataset, table):

@@ -13,7 +13,7 @@ from kedro.pipeline import Pipeline
 
 from agent_r1 import schemas
 from agent_r1.lineage import Manifest, ManifestStore
-from agent_r1.run_metrics import Point, has_points, points
+from agent_r1.tracking.run_metrics import Point, has_points, points
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def measure(iterations: int, *, mlflow: bool) -> list[float]:
     import toy_experiment
     from kedro.framework.startup import bootstrap_project
 
-    from agent_r1 import parameter_groups
+    from agent_r1.configuration import groups as parameter_groups
     from agent_r1.display import progress
     from agent_r1.driver import run_experiment
 

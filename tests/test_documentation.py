@@ -20,11 +20,11 @@ from pages import DOCS, HOW_TO, PAGES, REPOSITORY, blocks, commands, text_of, wr
 from agent_r1 import settings
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.cli import cli
+from agent_r1.configuration.groups import check_references, read_parameters
+from agent_r1.configuration.presets import PresetConfigLoader, read_preset
 from agent_r1.lineage.branches import flatten
 from agent_r1.losses.registry import OBJECTIVES
-from agent_r1.parameter_groups import check_references, read_parameters
 from agent_r1.pipeline_registry import register_pipelines
-from agent_r1.presets import PresetConfigLoader, read_preset
 
 README = text_of(REPOSITORY / "README.md")
 EVERYTHING = "\n".join(map(text_of, PAGES))

@@ -13,7 +13,7 @@ from kedro.io import DataCatalog
 
 from agent_r1 import settings
 from agent_r1.chat import load_tokenizer
-from agent_r1.parameter_groups import GROUPS, read_parameters
+from agent_r1.configuration.groups import GROUPS, read_parameters
 from agent_r1.pipeline_registry import register_pipelines
 from agent_r1.storage.hashing import file_sha256
 from agent_r1.tasks.multihop import build_tasks

@@ -19,7 +19,8 @@ import pytest
 from kedro.framework.startup import bootstrap_project
 from matplotlib.figure import Figure
 
-from agent_r1 import parameter_groups, schemas
+from agent_r1 import schemas
+from agent_r1.configuration import groups as parameter_groups
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import folder_sha256
 
@@ -61,7 +62,7 @@ class ToyEnvironment(ToyAnything):
 
 
 def toy_groups() -> dict[str, str]:
-    """What stands for `agent_r1.parameter_groups.GROUPS`."""
+    """What stands for `agent_r1.configuration.groups.GROUPS`."""
     kept = {name: parameter_groups.GROUPS[name] for name in ("stop", "mlflow", "retention")}
     toys = {"evaluation": "ToyEvaluation", "rollout": "ToyRollout", "model": "ToyModel"}
     toys |= {"update": "ToyUpdate", "environment": "ToyEnvironment"}

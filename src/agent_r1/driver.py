@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from agent_r1 import parameter_groups
+from agent_r1.configuration import groups as parameter_groups
+from agent_r1.configuration.groups import Resolved
 from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
 from agent_r1.experiment import history_of, resolved_parameters
@@ -31,7 +32,6 @@ from agent_r1.lineage.branches import Branch, continued
 from agent_r1.lineage.lock import locked
 from agent_r1.lineage.retention import Retention, RetentionParameters
 from agent_r1.lineage.staleness import Staleness
-from agent_r1.parameter_groups import Resolved
 from agent_r1.pipelines.namespaces import iteration_name
 from agent_r1.storage.hashing import content_sha256
 from agent_r1.tracking.mlflow import Tracker

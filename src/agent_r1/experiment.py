@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kedro.io import CatalogProtocol
 
+from agent_r1.configuration.groups import Resolved, read_parameters
 from agent_r1.datasets import HistoryDataset
-from agent_r1.parameter_groups import Resolved, read_parameters
 from agent_r1.parameters import ParameterError
 
 

@@ -17,14 +17,14 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from pydantic import BaseModel
 
-from agent_r1 import parameter_groups
+from agent_r1.configuration import groups as parameter_groups
+from agent_r1.configuration.groups import Resolved
 from agent_r1.display import console, progress
 from agent_r1.experiment import history_of, resolved_parameters
 from agent_r1.lineage import ManifestStore, attempt, lock
 from agent_r1.lineage.branches import start
 from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
-from agent_r1.parameter_groups import Resolved
 from agent_r1.pipeline_registry import producer_command
 from agent_r1.tracking.mlflow import Status, Tracker, is_child
 from agent_r1.tracking.run_record import RunRecord

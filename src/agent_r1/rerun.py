@@ -21,6 +21,8 @@ from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 from omegaconf import OmegaConf
 
+from agent_r1.configuration.groups import recorded_parameters
+from agent_r1.configuration.presets import read_preset
 from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
 from agent_r1.driver import FIRST_STAGES, Driver, Outcome
@@ -32,10 +34,8 @@ from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
 from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
-from agent_r1.parameter_groups import recorded_parameters
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
-from agent_r1.presets import read_preset
 from agent_r1.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 
 Downstream = Literal["keep", "cascade", "fork"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from agent_r1.configuration.presets import PresetConfigLoader
 from agent_r1.hooks import LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
-from agent_r1.presets import PresetConfigLoader
 
 # Kedro only warns when a run does not read back what it saved; here that is a lost result.
 warnings.filterwarnings("error", message="Save version")

@@ -49,7 +49,7 @@ class Tracker:
             project: root of the project, to which a relative sqlite path is relative.
             folder: the experiment's, with its manifests; the id of the parent run is kept there.
             experiment: name of the experiment, also of the parent run.
-            tracking_uri: see `agent_r1.parameter_groups.MlflowParameters`.
+            tracking_uri: see `agent_r1.configuration.groups.MlflowParameters`.
         """
         self._project = project
         self._store = ManifestStore(folder / "manifests")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_r1 import parameter_groups
-from agent_r1.lineage.branches import differences
-from agent_r1.parameter_groups import (
+from agent_r1.configuration import groups as parameter_groups
+from agent_r1.configuration.groups import (
     check_base,
     check_references,
     read_parameters,
     recorded_parameters,
 )
+from agent_r1.lineage.branches import differences
 from agent_r1.parameters import ParameterError, Parameters
 
 REPOSITORY = Path(__file__).parents[1]

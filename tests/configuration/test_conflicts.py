@@ -9,8 +9,8 @@ import pytest
 from step_tables import per_token, rewards, rollouts, step
 
 from agent_r1.advantages.registry import ESTIMATORS
-from agent_r1.parameter_conflicts import CONFLICTS, conflicts
-from agent_r1.parameter_groups import read_parameters
+from agent_r1.configuration.conflicts import CONFLICTS, conflicts
+from agent_r1.configuration.groups import read_parameters
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.schemas import SchemaError
 

@@ -8,9 +8,9 @@ import pytest
 from kedro.config import OmegaConfigLoader
 
 from agent_r1 import settings
-from agent_r1.parameter_groups import read_parameters
+from agent_r1.configuration.groups import read_parameters
+from agent_r1.configuration.presets import PresetConfigLoader
 from agent_r1.parameters import ParameterError
-from agent_r1.presets import PresetConfigLoader
 
 REPOSITORY = Path(__file__).parents[1]
 SHIPPED = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))

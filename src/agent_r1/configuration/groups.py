@@ -28,8 +28,8 @@ GROUPS: dict[str, str] = {
     "advantage": "agent_r1.advantages:AdvantageParameters",
     "update": "agent_r1.training.update:UpdateParameters",
     "evaluation": "agent_r1.pipelines.evaluation.parameters:EvaluationParameters",
-    "stop": "agent_r1.parameter_groups:StopParameters",
-    "mlflow": "agent_r1.parameter_groups:MlflowParameters",
+    "stop": "agent_r1.configuration.groups:StopParameters",
+    "mlflow": "agent_r1.configuration.groups:MlflowParameters",
     "retention": "agent_r1.lineage.retention:RetentionParameters",
     "pretrain": "agent_r1.training.pretraining.train:PretrainParameters",
     "knowledge_base": "agent_r1.pipelines.knowledge_base.nodes:KnowledgeBaseParameters",
@@ -43,7 +43,7 @@ class ExperimentParameters(Parameters):
     experiment: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
     """Name; part of every path, so letters, digits, ``_`` and ``-``."""
     algorithm: str = "grpo"
-    """Name of a preset in ``conf/algorithms``; see `agent_r1.presets`."""
+    """Name of a preset in ``conf/algorithms``; see `agent_r1.configuration.presets`."""
     seed: int = Field(default=0, ge=0)
     """Every random draw is derived from it."""
     iterations: int = Field(default=18, ge=0)
@@ -195,9 +195,9 @@ def check_references(
         ParameterError: something is named that does not exist, or cannot be used, or is needed and
             is switched off.
     """
+    from agent_r1.configuration.conflicts import conflicts, source_conflicts
     from agent_r1.environments import EnvironmentParameters, check_environment
     from agent_r1.environments.registry import environment_class
-    from agent_r1.parameter_conflicts import conflicts, source_conflicts
     from agent_r1.tasks.parameters import TasksParameters
     from agent_r1.tasks.preparation import chosen_sources
     from agent_r1.tasks.registry import find_source

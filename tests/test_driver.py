@@ -7,11 +7,11 @@ import json
 import pytest
 from kedro.pipeline import Node, Pipeline
 
+from agent_r1.cli.lines import rerun_lines
 from agent_r1.driver import run_experiment
 from agent_r1.kedro_session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.parameters import ParameterError
-from agent_r1.reporting import rerun_lines
 
 STEPS = {
     "generate_rollouts", "score_rewards", "compute_logprobs", "compute_advantages",

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from kedro.framework.cli.project import run as kedro_run
 
+from agent_r1.cli.errors import UserErrors
 from agent_r1.cli.project import (
     history_of_experiment,
     iteration_option,
@@ -19,7 +20,6 @@ from agent_r1.cli.project import (
     print_lines,
     project_root,
 )
-from agent_r1.user_errors import UserErrors
 
 _PARAMS = next(option for option in kedro_run.params if option.name == "params")
 """Kedro's ``--params``, read as ``kedro run`` reads it."""
@@ -51,7 +51,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     if named is not None and options["experiment"] not in (None, str(named)):
         raise click.UsageError("--experiment and --params name different experiments")
     with UserErrors():
-        from agent_r1.reporting import rerun_lines
+        from agent_r1.cli.lines import rerun_lines
         from agent_r1.rerun import Request, Rerunner
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
@@ -84,7 +84,7 @@ def lineage(
     """
     project = project_root()
     with UserErrors():
-        from agent_r1.reporting import lineage_tree, wanted
+        from agent_r1.cli.lines import lineage_tree, wanted
 
         history = history_of_experiment(project, experiment, env)
         name, version = wanted(history.store, dataset, iteration, version)
@@ -100,9 +100,9 @@ def verify(experiment: str | None, env: str | None) -> None:
     """
     project = project_root()
     with UserErrors():
+        from agent_r1.cli.lines import verification_lines
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
-        from agent_r1.reporting import verification_lines
 
         history = history_of_experiment(project, experiment, env)
         with bar("verify") as on_progress:
@@ -132,10 +132,10 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     """
     project = project_root()
     with UserErrors():
+        from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.pipelines.namespaces import full_iteration
         from agent_r1.replay import replay as play
-        from agent_r1.reporting import replay_lines
 
         history = history_of_experiment(project, experiment, env)
         with bar("replay") as on_progress:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 from kedro.framework.cli.project import run as kedro_run
 
+from agent_r1.cli.errors import UserErrors
 from agent_r1.cli.project import project_root
-from agent_r1.user_errors import UserErrors
 
 _HELP = """Run the whole experiment: prepare, SFT, iterations, evaluation, report.
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from agent_r1.cli.errors import UserErrors
 from agent_r1.cli.project import print_lines, project_root
-from agent_r1.user_errors import UserErrors
 
 
 @click.command("check-template")
@@ -25,9 +25,9 @@ def check_template(folder: str | None, env: str | None) -> None:
     with UserErrors():
         from agent_r1.chat import ChatParameters
         from agent_r1.chat.inspection import inspect_template
+        from agent_r1.cli.lines import template_lines
         from agent_r1.experiment import resolved_parameters
         from agent_r1.kedro_session import Session
-        from agent_r1.reporting import template_lines
 
         with Session(project, {}, env) as session:
             groups = resolved_parameters(session.catalog()).groups

@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 import pytest
 
+from agent_r1.cli.errors import UserErrors
 from agent_r1.rollout import BrokenEnvironmentError
 from agent_r1.tasks.demonstrations import DemonstrationError
 from agent_r1.tasks.files import TaskFileError
 from agent_r1.tasks.knowledge_base import KnowledgeBaseError
-from agent_r1.user_errors import UserErrors
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def measure(iterations: int, *, mlflow: bool) -> list[float]:
 
     from agent_r1.configuration import groups as parameter_groups
     from agent_r1.display import progress
-    from agent_r1.driver import run_experiment
+    from agent_r1.experiments.driver import run_experiment
 
     clock = Clock()
     with (

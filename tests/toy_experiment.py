@@ -280,7 +280,7 @@ def finish_experiment(project: Path, iterations: int) -> None:
     It runs once per number of iterations; other projects get a copy, as no recorded path or hash
     depends on where the project is.
     """
-    from agent_r1.driver import run_experiment
+    from agent_r1.experiments.driver import run_experiment
 
     if iterations in _FINISHED:
         shutil.copytree(_FINISHED[iterations], project / "data", dirs_exist_ok=True)

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import Resolved
 from agent_r1.display import console, progress
-from agent_r1.experiment import history_of, resolved_parameters
+from agent_r1.experiments.experiment import history_of, resolved_parameters
 from agent_r1.lineage import ManifestStore, attempt, lock
 from agent_r1.lineage.branches import start
 from agent_r1.lineage.pinning import pin_inputs

@@ -12,7 +12,7 @@
 ``__default__``     an experiment of one iteration as one DAG, for Kedro-Viz
 ==================  ================================================================
 
-``kedro run`` without a pipeline is the driver's (`agent_r1.driver`), which runs them one after
+``kedro run`` without a pipeline is the driver's (`agent_r1.experiments.driver`), which runs them one after
 another.
 """
 

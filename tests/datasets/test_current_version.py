@@ -6,9 +6,9 @@ import pytest
 from kedro.io import DatasetError
 from toy_experiment import finish_experiment
 
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.rerun import Request, Rerunner
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
-from agent_r1.rerun import Request, Rerunner
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from kedro.io import DatasetError
 
 from agent_r1.datasets import HistoryDataset
-from agent_r1.driver import run_experiment
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
 
 

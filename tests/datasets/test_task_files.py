@@ -2,8 +2,8 @@ import pytest
 from kedro.io import DatasetError
 
 from agent_r1.datasets import TaskFilesDataset
+from agent_r1.experiments.session import Session
 from agent_r1.extras import MissingExtraError
-from agent_r1.kedro_session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.storage.hashing import file_sha256
 

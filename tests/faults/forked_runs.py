@@ -36,8 +36,8 @@ _MODULES = (
     "mlflow.store.tracking.sqlalchemy_store",
     "transformers.models.llama.modeling_llama",
     "agent_r1.cli",
-    "agent_r1.replay",
-    "agent_r1.rerun",
+    "agent_r1.experiments.replay",
+    "agent_r1.experiments.rerun",
     "agent_r1.engines.local",
     *(
         f"agent_r1.pipelines.{name}.pipeline"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent_r1.driver import run_experiment
+from agent_r1.experiments.driver import run_experiment
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.branches import (
     Branch,

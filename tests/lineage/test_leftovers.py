@@ -8,7 +8,7 @@ import pytest
 from processes import dead_process
 from toy_experiment import finish_experiment
 
-from agent_r1.driver import run_experiment
+from agent_r1.experiments.driver import run_experiment
 
 VERSION = "2026-01-01T00.00.00.000Z"
 

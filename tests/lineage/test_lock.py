@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_r1.driver import run_experiment
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.session import Session
 from agent_r1.lineage.lock import LockedError, locked
 
 _HOLDER = """

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from toy_experiment import finish_experiment
 
-from agent_r1.driver import run_experiment
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.provenance import code_version
 from agent_r1.storage import hashing

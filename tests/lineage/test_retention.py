@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from agent_r1.driver import run_experiment
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.branches import BranchBook
 from agent_r1.lineage.retention import RetentionParameters, kept
 from agent_r1.lineage.verify import verify
-from agent_r1.rerun import Request, Rerunner
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from toy_experiment import finish_experiment
 
+from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.lineage import ManifestStore
 from agent_r1.lineage.branches import BranchBook
 from agent_r1.lineage.seal import sealed
 from agent_r1.lineage.verify import verify
-from agent_r1.rerun import Request, Rerunner
 from agent_r1.storage.atomic import write_json
 
 

@@ -8,10 +8,10 @@ import pytest
 from mlflow.tracking import MlflowClient
 
 from agent_r1 import settings
-from agent_r1.driver import run_experiment
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.hooks import TrackingHooks
 from agent_r1.lineage import ManifestStore
-from agent_r1.rerun import Request, Rerunner
 from agent_r1.tracking.mlflow import absolute_uri, flatten
 
 

@@ -1,6 +1,6 @@
 """The project's own commands beside Kedro's.
 
-``kedro run`` without a selection runs the whole experiment (`agent_r1.driver`); with one
+``kedro run`` without a selection runs the whole experiment (`agent_r1.experiments.driver`); with one
 (``--pipelines``, ``--nodes``, ``--tags``, …) it is Kedro's own. The others look at an experiment
 that ran, or run a part of it again.
 """

@@ -52,7 +52,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
         raise click.UsageError("--experiment and --params name different experiments")
     with UserErrors():
         from agent_r1.cli.lines import rerun_lines
-        from agent_r1.rerun import Request, Rerunner
+        from agent_r1.experiments.rerun import Request, Rerunner
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
         experiment = options["experiment"] or (str(named) if named is not None else None)
@@ -134,8 +134,8 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     with UserErrors():
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
+        from agent_r1.experiments.replay import replay as play
         from agent_r1.pipelines.namespaces import full_iteration
-        from agent_r1.replay import replay as play
 
         history = history_of_experiment(project, experiment, env)
         with bar("replay") as on_progress:

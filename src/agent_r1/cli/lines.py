@@ -15,8 +15,8 @@ from agent_r1.pipelines.namespaces import full_iteration
 
 if TYPE_CHECKING:  # `verify` and `lineage` need no torch
     from agent_r1.chat.inspection import Inspection
-    from agent_r1.replay import Replayed
-    from agent_r1.rerun import Rerun
+    from agent_r1.experiments.replay import Replayed
+    from agent_r1.experiments.rerun import Rerun
 
 _HEX = frozenset("0123456789abcdef")
 _SHOWN = 12

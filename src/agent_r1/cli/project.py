@@ -40,8 +40,8 @@ def history_of_experiment(project: Path, experiment: str | None, env: str | None
     Raises:
         LineageError: the experiment never ran.
     """
-    from agent_r1.experiment import history_of
-    from agent_r1.kedro_session import Session
+    from agent_r1.experiments.experiment import history_of
+    from agent_r1.experiments.session import Session
     from agent_r1.lineage import LineageError
     from agent_r1.parameters import nearest
 

@@ -49,7 +49,7 @@ def _run_selection(options: dict[str, Any]) -> None:
 
 
 def _run_experiment(project: Path, options: dict[str, Any], *, allow_changes: bool) -> None:
-    from agent_r1.driver import run_experiment
+    from agent_r1.experiments.driver import run_experiment
 
     outcome = run_experiment(
         project,

@@ -26,8 +26,8 @@ def check_template(folder: str | None, env: str | None) -> None:
         from agent_r1.chat import ChatParameters
         from agent_r1.chat.inspection import inspect_template
         from agent_r1.cli.lines import template_lines
-        from agent_r1.experiment import resolved_parameters
-        from agent_r1.kedro_session import Session
+        from agent_r1.experiments.experiment import resolved_parameters
+        from agent_r1.experiments.session import Session
 
         with Session(project, {}, env) as session:
             groups = resolved_parameters(session.catalog()).groups

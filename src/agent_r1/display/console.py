@@ -1,8 +1,7 @@
 """What other packages say on the console of a run that helps nobody who reads it.
 
 The progress display (`agent_r1.display.progress`) says what runs; a progress bar of each
-checkpoint that
-is read or written would bury it.
+checkpoint that is read or written would bury it.
 """
 
 from __future__ import annotations

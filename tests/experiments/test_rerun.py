@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 from toy_experiment import finish_experiment
 
-from agent_r1.driver import run_experiment
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.branches import BranchBook, ChangedParametersError
 from agent_r1.lineage.seal import SEAL, sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.parameters import ParameterError
-from agent_r1.rerun import Request, Rerunner
 from agent_r1.storage.atomic import strict_json
 
 STAGES = (
@@ -134,7 +134,7 @@ def test_keep_puts_another_result_aside(experiment):
 
 
 def test_a_plain_partial_run_with_other_parameters_is_aside_too(experiment):
-    from agent_r1.kedro_session import Session
+    from agent_r1.experiments.session import Session
 
     session = Session(experiment.path, {"experiment": "x", "reward": {"value": 3}})
     version = session.run("iter_00002", ["iter_00002.score_rewards"])

@@ -1,4 +1,4 @@
-"""The contract with the installed Kedro: what `agent_r1.kedro_session` relies on."""
+"""The contract with the installed Kedro: what `agent_r1.experiments.session` relies on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import kedro
 import pytest
 from kedro.framework.session.service_session import KedroServiceSession
 
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
 
 

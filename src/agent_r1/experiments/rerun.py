@@ -25,9 +25,10 @@ from agent_r1.configuration.groups import recorded_parameters
 from agent_r1.configuration.presets import read_preset
 from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
-from agent_r1.driver import FIRST_STAGES, Driver, Outcome
-from agent_r1.experiment import history_of, resolved_parameters
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.driver import FIRST_STAGES, Driver, Outcome
+from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.experiments.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
@@ -36,7 +37,6 @@ from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
-from agent_r1.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 
 Downstream = Literal["keep", "cascade", "fork"]
 

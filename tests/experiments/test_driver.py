@@ -8,8 +8,8 @@ import pytest
 from kedro.pipeline import Node, Pipeline
 
 from agent_r1.cli.lines import rerun_lines
-from agent_r1.driver import run_experiment
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.driver import run_experiment
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.parameters import ParameterError
 
@@ -227,7 +227,7 @@ def test_an_experiment_from_before_a_stage_had_all_its_results_goes_on(project, 
     """Its manifests do not name ``sampled_groups`` nor the reward that ``generate_rollouts`` reads
     now. What is committed stays; a stage that runs again says what is new."""
     import agent_r1.pipelines.iteration.pipeline as iteration
-    from agent_r1.rerun import Request, Rerunner
+    from agent_r1.experiments.rerun import Request, Rerunner
 
     def without_sampled_groups(name: str) -> Pipeline:
         (node,) = create_rollout(name).nodes

@@ -24,8 +24,8 @@ from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import Resolved
 from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
-from agent_r1.experiment import history_of, resolved_parameters
-from agent_r1.kedro_session import Session
+from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.experiments.session import Session
 from agent_r1.lineage import OutputRecord, leftovers
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, continued

@@ -15,11 +15,11 @@ from agent_r1 import settings
 from agent_r1.chat import load_tokenizer
 from agent_r1.configuration.groups import GROUPS, read_parameters
 from agent_r1.pipeline_registry import register_pipelines
+from agent_r1.shipped.pretraining.train import PretrainParameters
 from agent_r1.storage.hashing import file_sha256
 from agent_r1.tasks.multihop import build_tasks
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.spelling import key
-from agent_r1.training.pretraining.train import PretrainParameters
 from agent_r1.training.update import UpdateParameters
 
 REPOSITORY = Path(__file__).parents[1]

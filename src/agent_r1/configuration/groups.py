@@ -31,8 +31,8 @@ GROUPS: dict[str, str] = {
     "stop": "agent_r1.configuration.groups:StopParameters",
     "mlflow": "agent_r1.configuration.groups:MlflowParameters",
     "retention": "agent_r1.lineage.retention:RetentionParameters",
-    "pretrain": "agent_r1.training.pretraining.train:PretrainParameters",
-    "knowledge_base": "agent_r1.pipelines.knowledge_base.nodes:KnowledgeBaseParameters",
+    "pretrain": "agent_r1.shipped.pretraining.train:PretrainParameters",
+    "knowledge_base": "agent_r1.shipped.knowledge_base.nodes:KnowledgeBaseParameters",
 }
 """Group → ``module:model``. Imported when parameters are read, not when the CLI starts."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedro.pipeline import Node, Pipeline
 
-from agent_r1.pipelines.knowledge_base.nodes import (
+from agent_r1.shipped.knowledge_base.nodes import (
     build_cities,
     build_countries,
     build_elements,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from agent_r1.training.pretraining.worlds import Page, Question, made_up_word
+from agent_r1.shipped.pretraining.worlds import Page, Question, made_up_word
 
 END_OF_TEXT = "<|endoftext|>"
 TURN_START = "<|im_start|>"

@@ -1,5 +1,5 @@
 """Makes the tiny base model: fictional worlds, several surface forms, a tokenizer, a short run."""
 
-from agent_r1.training.pretraining.train import PretrainParameters, pretrain
+from agent_r1.shipped.pretraining.train import PretrainParameters, pretrain
 
 __all__ = ["PretrainParameters", "pretrain"]

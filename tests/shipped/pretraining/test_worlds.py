@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_r1.training.pretraining.formats import (
+from agent_r1.shipped.pretraining.formats import (
     FORMATS,
     dialogue_marked,
     drill,
     plain,
     question_answer,
 )
-from agent_r1.training.pretraining.worlds import Page, Question, WorldMaker
+from agent_r1.shipped.pretraining.worlds import Page, Question, WorldMaker
 
 NAMES = [f"Place{chr(65 + i)}{chr(97 + i)}" for i in range(26)] + ["San Roque", "Baden-Baden"]
 MAKER = WorldMaker(NAMES)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent_r1.training.pretraining.tokenizer import MARKUP, train_tokenizer
+from agent_r1.shipped.pretraining.tokenizer import MARKUP, train_tokenizer
 
 TEXTS = ["What is the river of Sao Tome?\nriver: Lyon, Rio Negro\npopulation: 12,345"] * 50
 

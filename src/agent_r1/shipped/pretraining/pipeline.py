@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedro.pipeline import Node, Pipeline
 
-from agent_r1.pipelines.pretrain.nodes import build_place_names, pretrain_base
+from agent_r1.shipped.pretraining.nodes import build_place_names, pretrain_base
 
 
 def create_pipeline() -> Pipeline:

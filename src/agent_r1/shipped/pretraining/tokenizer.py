@@ -13,7 +13,7 @@ from itertools import chain
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from agent_r1.training.pretraining.formats import END_OF_TEXT, TURN_END, TURN_START
+from agent_r1.shipped.pretraining.formats import END_OF_TEXT, TURN_END, TURN_START
 
 MARKUP = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
 """Tokens reserved for the agent's own form; pretraining never shows them."""

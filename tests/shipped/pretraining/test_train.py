@@ -5,8 +5,8 @@ import math
 import pytest
 import torch
 
-from agent_r1.training.pretraining.formats import Piece
-from agent_r1.training.pretraining.train import (
+from agent_r1.shipped.pretraining.formats import Piece
+from agent_r1.shipped.pretraining.train import (
     PretrainParameters,
     _learning_rate,
     encode,

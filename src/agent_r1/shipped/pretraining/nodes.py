@@ -12,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from agent_r1.extras import extra_package
+from agent_r1.shipped.pretraining.train import PretrainParameters, pretrain
 from agent_r1.storage.atomic import write_json
 from agent_r1.storage.hashing import file_sha256
 from agent_r1.storage.staging import stage
 from agent_r1.tasks.spelling import key, plain
-from agent_r1.training.pretraining.train import PretrainParameters, pretrain
 
 logger = logging.getLogger(__name__)
 

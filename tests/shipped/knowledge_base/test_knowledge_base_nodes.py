@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from agent_r1.pipelines.knowledge_base.nodes import build_cities, build_countries, build_elements
+from agent_r1.shipped.knowledge_base.nodes import build_cities, build_countries, build_elements
 from agent_r1.tasks.knowledge_base import FOLDER, TABLES, read_records
 from agent_r1.tasks.spelling import key
 

@@ -21,7 +21,7 @@ from pydantic import Field
 from agent_r1 import schemas
 from agent_r1.extras import extra_package
 from agent_r1.parameters import Parameters
-from agent_r1.pipelines.knowledge_base import corrections
+from agent_r1.shipped.knowledge_base import corrections
 from agent_r1.tasks.knowledge_base import CITIES, COUNTRIES, ELEMENTS, read_records
 from agent_r1.tasks.spelling import key, plain
 

@@ -24,7 +24,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agent_r1.parameters import Parameters
 from agent_r1.seeding import derive_seed
-from agent_r1.training.pretraining.formats import (
+from agent_r1.shipped.pretraining.formats import (
     FORMATS,
     Form,
     Piece,
@@ -32,8 +32,8 @@ from agent_r1.training.pretraining.formats import (
     plain,
     question_answer,
 )
-from agent_r1.training.pretraining.tokenizer import train_tokenizer
-from agent_r1.training.pretraining.worlds import Question, WorldMaker
+from agent_r1.shipped.pretraining.tokenizer import train_tokenizer
+from agent_r1.shipped.pretraining.worlds import Question, WorldMaker
 
 
 class PretrainParameters(Parameters):

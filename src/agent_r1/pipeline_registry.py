@@ -12,8 +12,7 @@
 ``__default__``     an experiment of one iteration as one DAG, for Kedro-Viz
 ==================  ================================================================
 
-``kedro run`` without a pipeline is the driver's (`agent_r1.experiments.driver`), which runs them one after
-another.
+``kedro run`` without a pipeline runs them one after another (`agent_r1.experiments.driver`).
 """
 
 from __future__ import annotations
@@ -64,9 +63,12 @@ class PipelineRegistry(dict[str, Any]):
 
 def _stage(name: str, function: str = "create_pipeline", **arguments: Any) -> Callable:
     """Builds a stage's pipeline; its module is imported only then."""
+    return _built_by(f"pipelines.{name}", function, **arguments)
 
+
+def _built_by(package: str, function: str = "create_pipeline", **arguments: Any) -> Callable:
     def build() -> Pipeline:
-        module = import_module(f"agent_r1.pipelines.{name}.pipeline")
+        module = import_module(f"agent_r1.{package}.pipeline")
         return getattr(module, function)(**arguments)
 
     return build
@@ -89,8 +91,8 @@ _BUILDERS: dict[str, Callable[[], Pipeline]] = {
     "demonstrations": _stage("demonstrations"),
     "iter_00000": _stage("sft"),
     "report": _stage("report"),
-    "knowledge_base": _stage("knowledge_base"),
-    "pretrain": _stage("pretrain"),
+    "knowledge_base": _built_by("shipped.knowledge_base"),
+    "pretrain": _built_by("shipped.pretraining"),
     "__default__": _whole_experiment,
 }
 

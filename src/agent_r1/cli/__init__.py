@@ -1,8 +1,8 @@
 """The project's own commands beside Kedro's.
 
-``kedro run`` without a selection runs the whole experiment (`agent_r1.experiments.driver`); with one
-(``--pipelines``, ``--nodes``, ``--tags``, …) it is Kedro's own. The others look at an experiment
-that ran, or run a part of it again.
+``kedro run`` without a selection runs the whole experiment (`agent_r1.experiments.driver`); with
+one (``--pipelines``, ``--nodes``, ``--tags``, …) it is Kedro's own. The others look at an
+experiment that ran, or run a part of it again.
 """
 
 from __future__ import annotations

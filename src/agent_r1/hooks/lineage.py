@@ -1,0 +1,125 @@
+"""Locks the experiment, pins what a Kedro run reads, and writes a manifest per node run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kedro.framework.hooks import hook_impl
+from kedro.io import CatalogProtocol
+from kedro.pipeline import Pipeline
+from kedro.pipeline.node import Node
+from pydantic import BaseModel
+
+from agent_r1.configuration import groups as parameter_groups
+from agent_r1.configuration.groups import Resolved
+from agent_r1.display import progress
+from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.lineage import attempt, lock
+from agent_r1.lineage.branches import start
+from agent_r1.lineage.pinning import pin_inputs
+from agent_r1.lineage.recorder import Recorder
+from agent_r1.pipeline_registry import producer_command
+
+
+class LineageHooks:
+    """Locks the experiment, pins what a run reads, and writes a manifest per node run."""
+
+    def __init__(self) -> None:
+        self._recorder: Recorder | None = None
+        self._parameters: Resolved | None = None
+        self._release: Callable[[], None] = _nothing
+
+    @hook_impl
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+    ) -> None:
+        """
+        Raises:
+            LockedError: another process works on the experiment.
+            LineageError: an input was never committed.
+        """
+        self._parameters = resolved_parameters(catalog)
+        self._release = lock.acquire(history_of(catalog).filepath.parent)
+        try:
+            self._recorder = self._prepare(run_params, pipeline, catalog, self._parameters)
+        except BaseException:
+            self._unlock()
+            raise
+
+    def _prepare(
+        self,
+        run_params: dict[str, Any],
+        pipeline: Pipeline,
+        catalog: CatalogProtocol,
+        parameters: Resolved,
+    ) -> Recorder:
+        scalars, history = parameters.experiment, history_of(catalog)
+        project = Path(run_params["project_path"])
+        pin_inputs(
+            pipeline,
+            catalog,
+            history.store,
+            project,
+            lambda name: producer_command(name, scalars.experiment),
+        )
+        capacity = attempt.current()
+        branch = capacity.branch or history.book.newest() or start(parameters.flat())
+        return Recorder(
+            project,
+            catalog,
+            history.store,
+            experiment=scalars.experiment,
+            seed=scalars.seed,
+            version=run_params["run_id"],
+            environment=run_params["env"],
+            book=history.book,
+            branch=branch,
+            recorded=parameter_groups.recorded_parameters(branch.parameters),
+            advances=capacity.advances,
+        )
+
+    @hook_impl
+    def before_node_run(self, node: Node, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The inputs are loaded: note their versions, and the parameters with their defaults.
+
+        Returns:
+            Those parameters, so that the node reads exactly what its manifest says.
+        """
+        assert self._recorder is not None
+        assert self._parameters is not None
+        names = [name for name in node.inputs if name.startswith(("params:", "parameters"))]
+        resolved = {name: self._parameters.lookup(name) for name in names}
+        self._recorder.begin(node, resolved)
+        # Where a node's annotation is the group's model, Kedro has made one, defaults and all.
+        return {k: v for k, v in resolved.items() if not isinstance(inputs[k], BaseModel)}
+
+    @hook_impl(tryfirst=True)
+    def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
+        """After the last output: the manifest, which commits them all."""
+        assert self._recorder is not None
+        path = self._recorder.saved(node, dataset_name, data)
+        if path is not None and self._recorder.is_aside(path):
+            progress.current().say(
+                f"{node.name}: differs from what the experiment has, so it is kept aside as "
+                f"version {path.stem}"
+            )
+
+    @hook_impl
+    def after_pipeline_run(self) -> None:
+        """Give the lock back."""
+        self._unlock()
+
+    @hook_impl
+    def on_pipeline_error(self) -> None:
+        """Give the lock back."""
+        self._unlock()
+
+    def _unlock(self) -> None:
+        self._release()
+        self._release = _nothing
+
+
+def _nothing() -> None:
+    """There is no lock to give back."""

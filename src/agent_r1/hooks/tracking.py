@@ -1,0 +1,104 @@
+"""Reports a Kedro run to MLflow."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+from kedro.framework.hooks import hook_impl
+from kedro.io import CatalogProtocol
+from kedro.pipeline import Pipeline
+
+from agent_r1.configuration.groups import Resolved
+from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.lineage import ManifestStore, attempt
+from agent_r1.tracking.mlflow import Status, Tracker, is_child
+from agent_r1.tracking.run_record import RunRecord
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_REASON = 200
+"""Characters; a database appends its statement and all values."""
+
+
+class TrackingHooks:
+    """Tells MLflow; see `agent_r1.tracking.mlflow`."""
+
+    def __init__(self) -> None:
+        self._trackers: dict[tuple[str, str], Tracker] = {}
+        self._tracker: Tracker | None = None
+        self._run: RunRecord | None = None
+        self._store: ManifestStore | None = None
+
+    @hook_impl(trylast=True)
+    def before_pipeline_run(
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
+    ) -> None:
+        """Start the child run."""
+        parameters = resolved_parameters(catalog)
+        self._store = history_of(catalog).store
+        self._run = RunRecord(run_params, pipeline)
+        self._tracker = self._tracker_of(parameters, catalog)
+        if self._tracker is not None and is_child(self._run.stage):
+            everything = parameters.lookup("parameters")
+            branch = attempt.current().branch
+            forked = {"forked_from": branch.experiment} if branch and branch.experiment else {}
+            self._tracker.open(parameters.groups["mlflow"]["experiment_name"], everything, forked)
+            self._tracker.start_child(
+                self._run.stage, self._run.version, self._run.nodes, everything
+            )
+
+    @hook_impl
+    def after_dataset_saved(self, dataset_name: str, data: Any) -> None:
+        """Keep the metrics for the end of the run."""
+        if self._run is not None:
+            self._run.saved(dataset_name, data)
+
+    @hook_impl
+    def after_pipeline_run(self, catalog: CatalogProtocol) -> None:
+        """End the child run; attach the report to the parent."""
+        self._end("FINISHED")
+        assert self._run is not None
+        if self._tracker is None:
+            return
+        complete = "report_html" in self._run.written
+        if complete:
+            parameters = resolved_parameters(catalog)
+            self._tracker.open(
+                parameters.groups["mlflow"]["experiment_name"], parameters.lookup("parameters")
+            )
+            files = [Path(str(catalog[name]._filepath)) for name in self._run.written]
+            self._tracker.log_artifacts(files)
+        if complete or not attempt.current().advances:
+            self._tracker.close("FINISHED" if complete else None)
+
+    @hook_impl
+    def on_pipeline_error(self, error: BaseException) -> None:
+        """The run failed, or the user gave up. MLflow may fail too, and must not hide it."""
+        status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
+        try:
+            self._end(status)
+            if self._tracker is not None:
+                self._tracker.close(status if attempt.current().advances else None)
+        except Exception as failure:
+            reason = " ".join(str(failure).split())[:_LONGEST_REASON]
+            logger.warning("MLflow was not told that the run failed: %s", reason)
+
+    def _end(self, status: Status) -> None:
+        run, tracker, store = self._run, self._tracker, self._store
+        if run is not None and tracker is not None and store is not None:
+            tracker.end_child(run.stage, run.produced(store), status)
+
+    def _tracker_of(self, parameters: Resolved, catalog: CatalogProtocol) -> Tracker | None:
+        settings = parameters.groups["mlflow"]
+        if not settings["enabled"]:
+            return None
+        assert self._run is not None
+        folder = history_of(catalog).filepath.parent
+        key = (str(folder), settings["tracking_uri"])
+        if key not in self._trackers:
+            self._trackers[key] = Tracker(
+                self._run.project, folder, parameters.experiment.experiment, key[1]
+            )
+        return self._trackers[key]

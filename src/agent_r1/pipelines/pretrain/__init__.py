@@ -1,1 +1,0 @@
-"""Makes the tiny base model that ships in ``data/01_raw/tiny_base``."""

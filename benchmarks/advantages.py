@@ -50,7 +50,7 @@ def write_tables(folder: Path, trajectories: int, tokens: int) -> None:
     import numpy as np
     import pyarrow as pa
 
-    from agent_r1 import schemas
+    from agent_r1 import schemas, tables
 
     rng = np.random.default_rng(0)
     steps = trajectories * STEPS
@@ -62,7 +62,7 @@ def write_tables(folder: Path, trajectories: int, tokens: int) -> None:
 
     def lists(values: np.ndarray) -> pa.ListArray:
         offsets = np.arange(0, len(values) + 1, len(values) // steps, dtype=np.int64)
-        return schemas.Ragged(values, offsets).to_arrow(pa.from_numpy_dtype(values.dtype))
+        return tables.Ragged(values, offsets).to_arrow(pa.from_numpy_dtype(values.dtype))
 
     keys = {"trajectory_id": names[trajectory], "step_index": step.astype(np.int32)}
     floats = rng.standard_normal(steps * tokens, np.float32)
@@ -140,7 +140,7 @@ def _call(folder: Path, parameters: dict[str, object]) -> tuple[float, int]:
     """Seconds of the node, and bytes of the tables that it was given."""
     import pyarrow as pa
 
-    from agent_r1 import schemas
+    from agent_r1 import tables
     from agent_r1.pipelines.advantage.nodes import compute_advantages
 
     frames, size = [], 0
@@ -148,7 +148,7 @@ def _call(folder: Path, parameters: dict[str, object]) -> tuple[float, int]:
         with pa.OSFile(str(folder / name)) as file:
             table = pa.ipc.open_file(file).read_all()
         size += table.nbytes
-        frames.append(schemas.to_frame(table))
+        frames.append(tables.to_frame(table))
     started = time.perf_counter()
     result = compute_advantages(*frames, parameters)
     seconds = time.perf_counter() - started

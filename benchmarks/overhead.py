@@ -21,7 +21,7 @@ from pathlib import Path
 from unittest import mock
 
 REPOSITORY = Path(__file__).parents[1]
-sys.path.insert(0, str(REPOSITORY / "tests"))
+sys.path.insert(0, str(REPOSITORY))
 
 LIMIT = 0.6
 """Seconds per iteration."""
@@ -46,12 +46,12 @@ class Clock:
 
 def measure(iterations: int, *, mlflow: bool) -> list[float]:
     """Seconds between the ends of successive iterations."""
-    import toy_experiment
     from kedro.framework.startup import bootstrap_project
 
     from agent_r1.configuration import groups as parameter_groups
     from agent_r1.display import progress
     from agent_r1.experiments.driver import run_experiment
+    from tests.support import toy_experiment
 
     clock = Clock()
     with (

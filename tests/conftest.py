@@ -7,7 +7,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from hypothesis import settings
-from toy_experiment import project
+
+from tests.support.toy_experiment import project
 
 __all__ = ["project"]
 

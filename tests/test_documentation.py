@@ -15,7 +15,6 @@ import click
 import pytest
 import yaml
 from omegaconf import OmegaConf
-from pages import DOCS, HOW_TO, PAGES, REPOSITORY, blocks, commands, text_of, write_program
 
 from agent_r1 import settings
 from agent_r1.advantages.registry import ESTIMATORS
@@ -25,6 +24,16 @@ from agent_r1.configuration.presets import PresetConfigLoader, read_preset
 from agent_r1.lineage.branches import flatten
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.pipeline_registry import register_pipelines
+from tests.support import REPOSITORY
+from tests.support.pages import (
+    DOCS,
+    HOW_TO,
+    PAGES,
+    blocks,
+    commands,
+    text_of,
+    write_program,
+)
 
 README = text_of(REPOSITORY / "README.md")
 EVERYTHING = "\n".join(map(text_of, PAGES))

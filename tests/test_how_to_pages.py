@@ -8,11 +8,11 @@ import sys
 
 import pytest
 import yaml
-from pages import DOCS, HOW_TO, blocks, text_of, write_program
 
 from agent_r1.environments import EnvironmentOptions
 from agent_r1.mdp import ToolStatus
 from agent_r1.rewards.registry import TERMS
+from tests.support.pages import DOCS, HOW_TO, blocks, text_of, write_program
 
 ADD_A_TOOL = text_of(DOCS / "add_a_tool.md")
 

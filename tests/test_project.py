@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -21,8 +20,8 @@ from agent_r1.tasks.multihop import build_tasks
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.spelling import key
 from agent_r1.training.update import UpdateParameters
+from tests.support import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[1]
 RAW = REPOSITORY / "data/01_raw"
 NAMES = (
     "prepare_tasks", "base", "demonstrations", "iter_00000", "iter_00001", "iter_00012", "report",

@@ -11,11 +11,9 @@ observation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from importlib import import_module
+from typing import Any
 
-import numpy as np
-import pandas as pd
 import pyarrow as pa
 
 SPLITS = ("train", "validation", "in_domain", "held_out", "ood")
@@ -223,128 +221,12 @@ SCHEMAS: dict[str, pa.Schema] = {
     "evaluation": EVALUATION,
 }
 
-
-def to_arrow(frame: pd.DataFrame, name: str, *, extra: str = "error") -> pa.Table:
-    """``frame`` as an Arrow table with exactly the columns and types of schema ``name``.
-
-    Args:
-        frame: any DataFrame; list columns may be Python lists, numpy arrays or Arrow-backed.
-        name: a key of `SCHEMAS`.
-        extra: ``"error"`` refuses unknown columns, ``"drop"`` leaves them out.
-
-    An absent nullable column becomes nulls; a cast that would lose a value is an error.
-
-    Raises:
-        SchemaError: a column is missing, unknown, null where it must not be, or of the wrong type.
-    """
-    schema = SCHEMAS[name]
-    unknown = [column for column in frame.columns if column not in schema.names]
-    if unknown and extra == "error":
-        raise SchemaError(f"table '{name}' has no column {unknown}; it has {schema.names}")
-    columns = [_column(frame, field, name) for field in schema]
-    return pa.Table.from_arrays(columns, schema=schema)
+_MOVED = ("build", "conform", "empty", "from_rows", "ragged", "Ragged", "to_arrow", "to_frame")
 
 
-def _column(frame: pd.DataFrame, field: pa.Field, name: str) -> pa.Array:
-    if field.name not in frame.columns:
-        if not field.nullable:
-            raise SchemaError(f"table '{name}': column '{field.name}' is missing")
-        return pa.nulls(len(frame), field.type)
-    series = frame[field.name]
-    try:
-        if isinstance(series.dtype, pd.ArrowDtype):
-            array = one_array(pa.chunked_array(series.array.__arrow_array__()).cast(field.type))
-        else:
-            array = _convert(series, field.type)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise SchemaError(
-            f"table '{name}': column '{field.name}' cannot be cast to {field.type}: {error}"
-        ) from None
-    if array.null_count and not field.nullable:
-        row = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-        raise SchemaError(f"table '{name}': column '{field.name}' is null in row {row}")
-    return array
-
-
-def one_array(chunked: pa.ChunkedArray) -> pa.Array:
-    """The elements as one array; a single chunk is not copied, as ``combine_chunks`` would."""
-    if chunked.num_chunks == 1:
-        return chunked.chunk(0)
-    return pa.concat_arrays(chunked.chunks) if chunked.num_chunks else pa.array([], chunked.type)
-
-
-def _convert(series: pd.Series, kind: pa.DataType) -> pa.Array:
-    """A column that is not Arrow-backed, cast without losing a value."""
-    if pa.types.is_nested(kind) or series.dtype == object:
-        return pa.array(series.tolist(), type=kind, from_pandas=True)
-    array = pa.array(series, from_pandas=True)
-    if pa.types.is_floating(array.type) and pa.types.is_floating(kind):
-        return array.cast(kind, safe=False)  # float64 → float32 rounds; that is what f32 means
-    return array.cast(kind)
-
-
-def to_frame(table: pa.Table) -> pd.DataFrame:
-    """An Arrow table as a DataFrame with Arrow-backed dtypes; no value is copied."""
-    return table.to_pandas(types_mapper=pd.ArrowDtype)
-
-
-def conform(frame: pd.DataFrame, name: str, *, extra: str = "drop") -> pd.DataFrame:
-    """``frame`` with exactly the columns and Arrow-backed types of schema ``name``.
-
-    What nodes call on what they are given; see `to_arrow` for the rules and errors.
-    """
-    return to_frame(to_arrow(frame, name, extra=extra))
-
-
-def build(columns: Mapping[str, Any], name: str) -> pd.DataFrame:
-    """A table of schema ``name`` from one sequence (or Arrow array) per column."""
-    arrays = {
-        key: pd.Series(pd.arrays.ArrowExtensionArray(value))
-        if isinstance(value, pa.Array | pa.ChunkedArray)
-        else pd.Series(value, dtype=object if not isinstance(value, np.ndarray) else None)
-        for key, value in columns.items()
-    }
-    return conform(pd.DataFrame(arrays), name, extra="error")
-
-
-def from_rows(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """A table of schema ``name`` from one mapping per row; also for no rows at all."""
-    return to_frame(pa.Table.from_pylist([dict(row) for row in rows], schema=SCHEMAS[name]))
-
-
-def empty(name: str) -> pd.DataFrame:
-    """The table of schema ``name`` without rows."""
-    return to_frame(SCHEMAS[name].empty_table())
-
-
-class Ragged(NamedTuple):
-    """A list column as one flat array: row ``i`` is ``values[offsets[i]:offsets[i + 1]]``."""
-
-    values: np.ndarray
-    """All elements, flat. Length: ``offsets[-1]``."""
-    offsets: np.ndarray
-    """int64, one more than rows, from 0; a null list is an empty one."""
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Elements per row, int64."""
-        return np.diff(self.offsets)
-
-    def to_arrow(self, element: pa.DataType, null: np.ndarray | None = None) -> pa.ListArray:
-        """Back to an Arrow list column with this element type; ``null``: bool, which are null."""
-        kind = pa.list_(pa.field("element", element))
-        offsets = pa.array(self.offsets.astype(np.int32))
-        values = pa.array(self.values, type=element, mask=null)
-        return pa.ListArray.from_arrays(offsets, values, type=kind)
-
-
-def ragged(column: pd.Series) -> Ragged:
-    """The flat values and offsets of an Arrow-backed list column, without a Python loop."""
-    array = one_array(pa.chunked_array(column.array.__arrow_array__()))
-    lengths = np.nan_to_num(
-        array.value_lengths().to_numpy(zero_copy_only=False).astype(np.float64)
-    ).astype(np.int64)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    # flatten() follows the slice and skips null lists, as the lengths do.
-    values = array.flatten().to_numpy(zero_copy_only=False)
-    return Ragged(values, offsets)
+def __getattr__(name: str) -> Any:
+    """``schemas.conform`` and its kind are in `agent_r1.tables`; the old names still work, so that
+    task sources and notebooks written for them do."""
+    if name in _MOVED:
+        return getattr(import_module("agent_r1.tables"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

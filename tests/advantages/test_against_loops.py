@@ -8,11 +8,11 @@ from statistics import fmean, stdev
 
 import numpy as np
 import pytest
-from episodes import Episode, advantages, column, episode, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_r1.advantages.registry import ESTIMATORS
+from tests.support.episodes import Episode, advantages, column, episode, turn
 
 KL = 0.05
 GAMMA, LAM, WEIGHT, EPS = 0.9, 0.8, 0.7, 1e-6

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import yaml
 
 from agent_r1.advantages import AdvantageParameters
 from agent_r1.parameters import ParameterError
+from tests.support import REPOSITORY
 
-CONF = Path(__file__).parents[2] / "conf/base/parameters_advantage.yml"
+CONF = REPOSITORY / "conf/base/parameters_advantage.yml"
 
 
 def test_conf_shows_the_defaults() -> None:

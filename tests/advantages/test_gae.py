@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import Episode, advantages, column, episode, tables, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.schemas import SchemaError, ragged
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import ragged
+from tests.support.episodes import Episode, advantages, column, episode, tables_of, turn
 
 GAE = {"estimator": "gae", "gamma": 0.9, "lam": 0.8}
 
@@ -87,7 +88,7 @@ def test_level_step_reads_only_the_value_where_the_state_ends() -> None:
 
 def test_null_elements_of_returns_come_back_from_arrow() -> None:
     table = advantages(two_turns(), level="step", **GAE)
-    again = schemas.to_frame(schemas.to_arrow(table, "advantages"))
+    again = tables.to_frame(tables.to_arrow(table, "advantages"))
     assert again.equals(table)
     values, offsets = ragged(again["returns"])
     assert np.isnan(values).tolist() == [False, True, False, True]
@@ -156,7 +157,7 @@ def test_values_of_another_length_are_an_error() -> None:
 
 
 def test_without_the_table_it_is_an_error() -> None:
-    rollouts, rewards, _ = tables(two_turns())
+    rollouts, rewards, _ = tables_of(two_turns())
     with pytest.raises(SchemaError, match="reads table 'logprobs'"):
         compute_advantages(rollouts, rewards, None, GAE)
 

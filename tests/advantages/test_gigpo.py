@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import advantages, column, episode, turn
+
+from tests.support.episodes import advantages, column, episode, turn
 
 GIGPO = {"estimator": "gigpo", "gamma": 0.5, "normalize_std": False}
 

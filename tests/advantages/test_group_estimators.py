@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import advantages, column, episode, single_turns, tables, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_r1.pipelines.advantage.nodes import compute_advantages
+from tests.support.episodes import advantages, column, episode, single_turns, tables_of, turn
 
 GROUP_ESTIMATORS = ["dr_grpo", "gigpo", "grpo", "reinforce_plus_plus_baseline", "rloo"]
 every_one = pytest.mark.parametrize("estimator", GROUP_ESTIMATORS)
@@ -91,7 +91,7 @@ def test_rows_may_stand_in_any_order(estimator: str, rewards: list[float], seed:
         episode(f"q/{index}", turn(0.0, 1 + index % 3, state_key="a"), turn(reward, 2))
         for index, reward in enumerate(rewards)
     ]
-    rollouts, scored, logprobs = tables(*group)
+    rollouts, scored, logprobs = tables_of(*group)
     expected = compute_advantages(rollouts, scored, logprobs, {"estimator": estimator})
     order = np.random.default_rng(seed).permutation(len(rollouts))
     shuffled = rollouts.take(order).reset_index(drop=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from episodes import advantages, column, single_turns
+
+from tests.support.episodes import advantages, column, single_turns
 
 
 def test_reference_value() -> None:

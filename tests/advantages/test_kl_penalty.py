@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from episodes import advantages, column, episode, turn
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_r1.advantages.kl_penalty import KL_ESTIMATORS
-from agent_r1.losses import kl as in_the_loss
+from agent_r1.kl import estimators as in_the_loss
 from agent_r1.parameters import ParameterError
 from agent_r1.schemas import SchemaError
+from tests.support.episodes import advantages, column, episode, turn
 
 POLICY, REFERENCE = [-1.0, -2.0, -0.5], [-1.5, -1.0, -0.5]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import advantages, column, episode, single_turns, turn
+
+from tests.support.episodes import advantages, column, episode, single_turns, turn
 
 
 def test_reference_value() -> None:

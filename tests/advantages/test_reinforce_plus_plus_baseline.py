@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import advantages, column, single_turns
+
+from tests.support.episodes import advantages, column, single_turns
 
 GROUPS = [*single_turns(1, 0), *single_turns(3, 1, group="r")]  # deviations ±0.5 and ±1
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from episodes import advantages, column, episode, tables, turn
 
 from agent_r1.pipelines.advantage.nodes import compute_advantages
+from tests.support.episodes import advantages, column, episode, tables_of, turn
 
 TWO_TURNS = episode("q/0", turn(0.5, 2), turn(1.0, 3))
 
@@ -51,7 +51,7 @@ def test_a_trajectory_s_reward_does_not_reach_its_neighbour() -> None:
 
 
 def test_a_trajectory_scored_as_a_whole_has_its_reward_on_its_last_step() -> None:
-    rollouts, rewards, logprobs = tables(TWO_TURNS)
+    rollouts, rewards, logprobs = tables_of(TWO_TURNS)
     table = compute_advantages(
         rollouts, rewards.drop(columns="reward"), logprobs, {"estimator": "returns", "gamma": 0.5}
     )

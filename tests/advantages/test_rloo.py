@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from episodes import advantages, column, single_turns
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.episodes import advantages, column, single_turns
 
 
 def test_reference_value() -> None:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import advantages, column, episode, single_turns, tables, turn
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.advantages.inputs import CUT
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.schemas import SchemaError
+from tests.support.episodes import advantages, column, episode, single_turns, tables_of, turn
 
 every_one = pytest.mark.parametrize("estimator", sorted(ESTIMATORS))
 LIMITS = [reason.value for reason in CUT]
@@ -32,7 +32,7 @@ SCHEMA = schemas.SCHEMAS["advantages"]
 @pytest.mark.parametrize("level", ["token", "step"])
 def test_every_estimator_fills_the_schema(estimator: str, level: str) -> None:
     table = advantages(*GROUP, estimator=estimator, level=level, gamma=0.9, lam=0.9)
-    assert table.equals(schemas.conform(table, "advantages"))
+    assert table.equals(tables.conform(table, "advantages"))
     assert [len(values) for values in table["advantages"]] == [2, 1, 3, 1, 2, 1]
     assert [len(values) for values in table["loss_mask"]] == [2, 1, 3, 1, 2, 1]
     assert table["group_size"].tolist() == [2, 2, 2, 2, 1, 1]
@@ -44,7 +44,7 @@ def test_every_estimator_fills_the_schema(estimator: str, level: str) -> None:
 @given(seed=st.integers(0, 999))
 def test_rows_may_stand_in_any_order(estimator: str, seed: int) -> None:
     parts = [*GROUP, episode("r/1", turn(None, 2), scored=False)]
-    rollouts, rewards, logprobs = tables(*parts)
+    rollouts, rewards, logprobs = tables_of(*parts)
     chosen = {"estimator": estimator, "gamma": 0.9, "lam": 0.9}
     expected = compute_advantages(rollouts, rewards, logprobs, chosen)
     rng = np.random.default_rng(seed)
@@ -59,7 +59,7 @@ def test_rows_may_stand_in_any_order(estimator: str, seed: int) -> None:
 
 @every_one
 def test_an_empty_iteration_has_an_empty_table(estimator: str) -> None:
-    empty = [schemas.empty(name) for name in ("rollouts", "rewards", "logprobs")]
+    empty = [tables.empty(name) for name in ("rollouts", "rewards", "logprobs")]
     for whiten_by in ("batch", "environment"):
         options = {"estimator": estimator, "whiten": True, "whiten_by": whiten_by}
         assert len(compute_advantages(*empty, options)) == 0

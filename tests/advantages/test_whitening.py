@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from episodes import advantages, column, episode, single_turns, turn
 
 from agent_r1.advantages.whitening import whiten
+from tests.support.episodes import advantages, column, episode, single_turns, turn
 
 
 def test_unbiased_variance_with_1e_8() -> None:

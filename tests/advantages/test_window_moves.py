@@ -8,7 +8,8 @@ truncated.
 from __future__ import annotations
 
 import pytest
-from episodes import advantages, column, episode, turn
+
+from tests.support.episodes import advantages, column, episode, turn
 
 GAE = {"estimator": "gae", "gamma": 0.9, "lam": 0.8}
 MOVED = {"context_prefix": 2, "context_start": 5}

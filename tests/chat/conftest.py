@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import pytest
-from toy_tokenizer import build_tokenizer
+
+from tests.support.toy_tokenizer import build_tokenizer
 
 
 @pytest.fixture(scope="session")
 def tokenizer():
-    """See `toy_tokenizer`; not to be changed by a test."""
+    """See `tests.support.toy_tokenizer`; not to be changed by a test."""
     return build_tokenizer()

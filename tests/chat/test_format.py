@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
-from toy_tokenizer import SPECIALS, TAGS, build_tokenizer, wrap
 
 from agent_r1.chat import ChatParameters, make_format, observation_messages, observation_text
 from agent_r1.chat.encoding import ContentEncoder, Slot
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.tools import tool
+from tests.support.toy_tokenizer import SPECIALS, TAGS, build_tokenizer, wrap
 
 
 @tool

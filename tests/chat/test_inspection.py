@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from model_templates import MODELS, model_tokenizer
-from toy_tokenizer import build_tokenizer
 
 from agent_r1.chat import ChatParameters
 from agent_r1.chat.inspection import inspect_template
 from agent_r1.parameters import ParameterError
+from tests.support.model_templates import MODELS, model_tokenizer
+from tests.support.toy_tokenizer import build_tokenizer
 
 
 @pytest.fixture

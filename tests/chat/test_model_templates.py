@@ -5,15 +5,15 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from example_tools import search, travel
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_templates import MODELS, model_tokenizer
 
 from agent_r1.chat import FORMATS, ChatParameters, ChatTemplateError, make_format
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.tools import tool
+from tests.support.example_tools import search, travel
+from tests.support.model_templates import MODELS, model_tokenizer
 
 
 @tool(name="python")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from example_tools import search, travel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from agent_r1.chat.react import parse_turn, write_turn
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.tools import tool
+from tests.support.example_tools import search, travel
 
 ARGUMENTS = {"search": "query", "travel": None, "now": None}
 """``search`` takes one string, the others JSON."""

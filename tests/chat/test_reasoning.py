@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from model_templates import model_tokenizer
 
 from agent_r1.chat import ChatParameters, make_format
 from agent_r1.chat.reasoning import think_spans, token_spans
+from tests.support.model_templates import model_tokenizer
 
 
 @pytest.mark.parametrize(

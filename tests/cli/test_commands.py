@@ -7,10 +7,10 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 from kedro.framework.startup import _get_project_metadata
-from toy_experiment import finish_experiment
 
 from agent_r1.cli import cli
 from agent_r1.lineage import ManifestStore
+from tests.support.toy_experiment import finish_experiment
 
 
 @pytest.fixture

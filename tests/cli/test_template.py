@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 from kedro.framework.startup import bootstrap_project
-from toy_tokenizer import build_tokenizer
 
 from agent_r1.cli import cli
-
-REPOSITORY = Path(__file__).parents[1]
+from tests.support import REPOSITORY
+from tests.support.toy_tokenizer import build_tokenizer
 
 
 @pytest.fixture

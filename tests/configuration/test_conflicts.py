@@ -6,13 +6,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from step_tables import per_token, rewards, rollouts, step
 
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.configuration.conflicts import CONFLICTS, conflicts
 from agent_r1.configuration.groups import read_parameters
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.schemas import SchemaError
+from tests.support.step_tables import per_token, rewards, rollouts, step
 
 CRITIC = {"logprobs": {"values": True}, "update": {"critic": {"backbone": "own"}}}
 

@@ -17,8 +17,7 @@ from agent_r1.configuration.groups import (
 )
 from agent_r1.lineage.branches import differences
 from agent_r1.parameters import ParameterError, Parameters
-
-REPOSITORY = Path(__file__).parents[1]
+from tests.support import REPOSITORY
 
 
 def test_every_group_has_a_model():
@@ -176,7 +175,10 @@ def test_the_environments_that_rewards_are_for_exist(model):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"environment": {"name": "toy_world:ToyEnv"}}, "no source of tasks is made for the env"),
+        (
+            {"environment": {"name": "tests.support.toy_world:ToyEnv"}},
+            "no source of tasks is made for the env",
+        ),
         (
             {"tasks": {"sources": {"word_problems": {"environment": "maths"}}}},
             "parameter 'tasks.sources.word_problems': unknown environment 'maths'",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from kedro.config import OmegaConfigLoader
 
@@ -11,8 +9,8 @@ from agent_r1 import settings
 from agent_r1.configuration.groups import read_parameters
 from agent_r1.configuration.presets import PresetConfigLoader
 from agent_r1.parameters import ParameterError
+from tests.support import REPOSITORY
 
-REPOSITORY = Path(__file__).parents[1]
 SHIPPED = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from kedro.io import DatasetError, Version
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.datasets import ArrowParquetDataset
 
 ROWS = [
@@ -30,12 +30,12 @@ def test_a_table_comes_back_with_the_types_of_its_schema(tmp_path):
     table.save(pd.DataFrame(ROWS))  # Python lists: float64 and int64 until they are conformed
     loaded = table.load()
     assert pq.read_schema(tmp_path / "t.parquet") == schemas.ADVANTAGES
-    assert loaded.equals(schemas.from_rows(ROWS, "advantages"))
+    assert loaded.equals(tables.from_rows(ROWS, "advantages"))
     assert str(loaded["advantages"].dtype) == "list<element: float>[pyarrow]"
 
 
 def test_bytes_depend_on_the_content_alone(tmp_path):
-    frame = schemas.from_rows(ROWS, "advantages")
+    frame = tables.from_rows(ROWS, "advantages")
     chunked = pd.concat([frame.iloc[:1], frame.iloc[1:]])
     other_index = frame.set_index(pd.Index([7, 9]))
     extra = frame[list(reversed(frame.columns))]
@@ -64,10 +64,10 @@ def test_bytes_differ_where_the_content_does(tmp_path):
 
 
 def test_an_empty_table_keeps_its_types(tmp_path):
-    dataset(tmp_path).save(schemas.empty("advantages"))
+    dataset(tmp_path).save(tables.empty("advantages"))
     loaded = dataset(tmp_path).load()
     assert len(loaded) == 0
-    assert schemas.to_arrow(loaded, "advantages").schema == schemas.ADVANTAGES
+    assert tables.to_arrow(loaded, "advantages").schema == schemas.ADVANTAGES
 
 
 @pytest.mark.parametrize(

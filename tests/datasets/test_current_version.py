@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from kedro.io import DatasetError
-from toy_experiment import finish_experiment
 
 from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
+from tests.support.toy_experiment import finish_experiment
 
 
 @pytest.fixture

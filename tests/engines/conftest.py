@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from random_policies import make_policy
 
 from agent_r1.engines.local import LocalEngine
+from tests.support.random_policies import make_policy
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,9 @@ import threading
 import time
 
 import pytest
-from random_policies import (
+
+from agent_r1.engines.local import EngineError, LocalEngine
+from tests.support.random_policies import (
     APPROX,
     CONFIGS,
     PROMPTS,
@@ -25,8 +27,6 @@ from random_policies import (
     reference_scores,
     sampling,
 )
-
-from agent_r1.engines.local import EngineError, LocalEngine
 
 
 def play(engine: LocalEngine, turns: int = 3, **how) -> dict[str, tuple[list[int], list[float]]]:

@@ -3,11 +3,11 @@ import math
 from pathlib import Path
 
 import pytest
-from step_tables import rollouts, step
 
 from agent_r1.engines.base import Sampling
 from agent_r1.engines.recorded import RecordedEngine
 from agent_r1.engines.scripted import ScriptError
+from tests.support.step_tables import rollouts, step
 
 STOP = 9
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from toy_tokenizer import build_tokenizer
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, make_format
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
@@ -15,6 +14,7 @@ from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.rollout import RolloutParameters, collect, environment_factory, group_requests
 from agent_r1.tools import tool
+from tests.support.toy_tokenizer import build_tokenizer
 
 PAGES = {
     "呐喊": "《呐喊》是鲁迅创作的短篇小说集，1923年出版，收录《狂人日记》等作品。",
@@ -55,14 +55,14 @@ SCRIPTS = [
 
 @pytest.mark.parametrize("name", ["hermes", "react"])
 def test_a_two_hop_question(name):
-    documents = schemas.from_rows(
+    documents = tables.from_rows(
         [{"document_id": t, "title": t, "text": text} for t, text in PAGES.items()], "documents"
     )
     task = {
         "task_id": "zh", "environment": "multihop_qa", "split": "train", "family": "zh",
         "prompt": QUESTION, "answers": ANSWERS, "payload": "{}",
     }  # fmt: skip
-    tasks = schemas.from_rows([task], "tasks")
+    tasks = tables.from_rows([task], "tasks")
     chat = make_format(
         ChatParameters(format=name, system="请用搜索工具回答问题。"), build_tokenizer()
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 
-import fake_sandbox
 import pytest
 
 from agent_r1.chat.code import code_tool, parse_turn
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
+from tests.support import fake_sandbox
 
 TESTS = "assert twice(2) == 4"
 PAYLOAD = {"tests": TESTS, "entry_point": None, "prelude": "import math"}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from agent_r1.environments import ENVIRONMENTS, environment_class
+from tests.support import REPOSITORY
 
-FOLDER = Path(__file__).parents[2] / "src/agent_r1/environments"
+FOLDER = REPOSITORY / "src/agent_r1/environments"
 MOST = 200
 BENCHMARKS = sorted(ENVIRONMENTS.keys() - {"gymnasium"})
 """All but the adapter for environments of others."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 
-import fake_sandbox
-
 from agent_r1.chat.code import code_tool, parse_turn
 from agent_r1.environments import make_environment, start, transition
 from agent_r1.mdp import Action, ActionType, EndReason, ToolCall, ToolStatus
 from agent_r1.tools import tool
+from tests.support import fake_sandbox
 
 TASK = {"task_id": "t", "prompt": "What is 3 * 9?", "answers": ["27"], "payload": "{}"}
 

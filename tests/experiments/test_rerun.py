@@ -6,7 +6,6 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from toy_experiment import finish_experiment
 
 from agent_r1.experiments.driver import run_experiment
 from agent_r1.experiments.rerun import Request, Rerunner
@@ -16,6 +15,7 @@ from agent_r1.lineage.seal import SEAL, sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.parameters import ParameterError
 from agent_r1.storage.atomic import strict_json
+from tests.support.toy_experiment import finish_experiment
 
 STAGES = (
     "generate_rollouts", "score_rewards", "compute_logprobs", "compute_advantages",

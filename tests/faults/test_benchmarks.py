@@ -6,9 +6,9 @@ import json
 
 import pandas as pd
 import pytest
-from small_experiment import SmallExperiments
 
 from agent_r1.schemas import SPLITS
+from tests.support.small_experiment import SmallExperiments
 
 pytestmark = pytest.mark.slow
 

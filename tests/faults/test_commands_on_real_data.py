@@ -10,10 +10,10 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from forked_runs import Ended
-from small_experiment import SmallExperiments
 
-from agent_r1 import schemas
+from agent_r1 import tables
+from tests.support.forked_runs import Ended
+from tests.support.small_experiment import SmallExperiments
 
 pytestmark = pytest.mark.slow
 
@@ -51,10 +51,10 @@ def with_value(path: Path, row: int, column: str, value: object) -> bytes:
     values = table[column].to_pylist()
     assert values[row] != value
     values[row] = value
-    frame = schemas.to_frame(table).assign(**{column: pd.Series(values, dtype=object)})
+    frame = tables.to_frame(table).assign(**{column: pd.Series(values, dtype=object)})
     schema = "rewards" if "rewards" in path.name else "rollouts"
     buffer = path.with_name("tampered")
-    pq.write_table(schemas.to_arrow(frame, schema), buffer)
+    pq.write_table(tables.to_arrow(frame, schema), buffer)
     content = buffer.read_bytes()
     buffer.unlink()
     return content

@@ -17,9 +17,10 @@ and its marker, JSON, figure, page, manifest):
 from __future__ import annotations
 
 import pytest
-from fault_injection import Fault
-from forked_runs import Ended
-from small_experiment import SmallExperiments
+
+from tests.support.fault_injection import Fault
+from tests.support.forked_runs import Ended
+from tests.support.small_experiment import SmallExperiments
 
 pytestmark = pytest.mark.slow
 

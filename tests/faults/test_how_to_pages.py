@@ -10,10 +10,10 @@ import sys
 import pandas as pd
 import pytest
 import yaml
-from pages import DOCS, blocks, commands, text_of, write_program
-from small_experiment import PARAMETERS, SmallExperiments, environment
 
 from agent_r1.lineage.branches import flatten
+from tests.support.pages import DOCS, blocks, commands, text_of, write_program
+from tests.support.small_experiment import PARAMETERS, SmallExperiments, environment
 
 pytestmark = pytest.mark.slow
 

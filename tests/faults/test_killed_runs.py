@@ -16,8 +16,9 @@ from __future__ import annotations
 import signal
 
 import pytest
-from forked_runs import Ended
-from small_experiment import NODES, SmallExperiments
+
+from tests.support.forked_runs import Ended
+from tests.support.small_experiment import NODES, SmallExperiments
 
 pytestmark = pytest.mark.slow
 

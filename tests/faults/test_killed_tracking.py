@@ -16,8 +16,9 @@ import signal
 from typing import TYPE_CHECKING
 
 import pytest
-from forked_runs import Ended
-from small_experiment import SmallExperiments
+
+from tests.support.forked_runs import Ended
+from tests.support.small_experiment import SmallExperiments
 
 if TYPE_CHECKING:
     from mlflow.entities import Run

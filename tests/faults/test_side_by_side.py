@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from forked_runs import TIMEOUT
-from small_experiment import environment, make_project
+
+from tests.support.forked_runs import TIMEOUT
+from tests.support.small_experiment import environment, make_project
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from forked_runs import ForkedRuns
-from small_experiment import SmallExperiments, environment, make_project
+
+from tests.support.forked_runs import ForkedRuns
+from tests.support.small_experiment import SmallExperiments, environment, make_project
 
 
 @pytest.fixture(scope="session")

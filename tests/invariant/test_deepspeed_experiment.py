@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from small_experiment import SmallExperiments
+
+from tests.support.small_experiment import SmallExperiments
 
 pytestmark = pytest.mark.slow
 

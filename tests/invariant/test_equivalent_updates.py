@@ -21,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from forked_runs import TIMEOUT, Ended
 from safetensors.numpy import load_file
-from small_experiment import SmallExperiments, environment
+
+from tests.support.forked_runs import TIMEOUT, Ended
+from tests.support.small_experiment import SmallExperiments, environment
 
 pytestmark = pytest.mark.slow
 

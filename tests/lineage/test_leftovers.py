@@ -5,10 +5,10 @@ from __future__ import annotations
 import platform
 
 import pytest
-from processes import dead_process
-from toy_experiment import finish_experiment
 
 from agent_r1.experiments.driver import run_experiment
+from tests.support.processes import dead_process
+from tests.support.toy_experiment import finish_experiment
 
 VERSION = "2026-01-01T00.00.00.000Z"
 

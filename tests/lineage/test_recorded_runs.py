@@ -6,13 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from toy_experiment import finish_experiment
 
 from agent_r1.experiments.driver import run_experiment
 from agent_r1.experiments.session import Session
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.provenance import code_version
 from agent_r1.storage import hashing
+from tests.support.toy_experiment import finish_experiment
 
 
 @pytest.fixture

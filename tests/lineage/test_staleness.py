@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
-from toy_experiment import finish_experiment
-
 from agent_r1.lineage import ManifestStore
 from agent_r1.lineage.staleness import Staleness
+from tests.support.toy_experiment import finish_experiment
 
 
 def test_an_input_that_a_node_has_only_now_makes_nothing_stale(project):

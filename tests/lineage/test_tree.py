@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from toy_experiment import finish_experiment
 
 from agent_r1.lineage import LineageError, ManifestStore
 from agent_r1.lineage.tree import find, trace, walk
+from tests.support.toy_experiment import finish_experiment
 
 
 @pytest.fixture

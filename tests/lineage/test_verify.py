@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from toy_experiment import finish_experiment
 
 from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.lineage import ManifestStore
@@ -15,6 +14,7 @@ from agent_r1.lineage.branches import BranchBook
 from agent_r1.lineage.seal import sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.storage.atomic import write_json
+from tests.support.toy_experiment import finish_experiment
 
 
 @pytest.fixture

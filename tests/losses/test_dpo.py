@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
-from objective_inputs import gradient, inputs
 
 from agent_r1.losses.base import LossParameters, ObjectiveInputs
 from agent_r1.losses.registry import objective
+from tests.support.objective_inputs import gradient, inputs
 
 BETA = LossParameters(beta=0.5)
 dpo = objective("dpo").losses

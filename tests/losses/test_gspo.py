@@ -6,11 +6,11 @@ import math
 
 import pytest
 import torch
-from objective_inputs import gradient, inputs
 
 from agent_r1.losses.aggregation import aggregate, token_weights
 from agent_r1.losses.base import LossParameters
 from agent_r1.losses.registry import objective
+from tests.support.objective_inputs import gradient, inputs
 
 CLIP = LossParameters(clip_low=0.05, clip_high=0.1)
 gspo = objective("gspo").losses

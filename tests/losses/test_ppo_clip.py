@@ -6,11 +6,11 @@ import math
 
 import pytest
 import torch
-from objective_inputs import inputs
 
 from agent_r1.losses.base import LossParameters, ObjectiveInputs
 from agent_r1.losses.registry import objective
 from agent_r1.parameters import ParameterError
+from tests.support.objective_inputs import inputs
 
 CLIP = LossParameters(clip_low=0.2, clip_high=0.28, dual_clip=3.0)
 

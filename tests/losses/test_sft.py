@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from objective_inputs import gradient, inputs
 
 from agent_r1.losses.base import LossParameters
 from agent_r1.losses.registry import objective
+from tests.support.objective_inputs import gradient, inputs
 
 sft = objective("sft").losses
 

@@ -7,7 +7,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from agent_r1 import schemas
+from agent_r1 import tables
 
 _SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 _TAGS = ["<tool_call>", "</tool_call>", "<answer>", "</answer>"]
@@ -43,4 +43,4 @@ def documents() -> pd.DataFrame:
         "Borland": "capital: Bburg\ncurrency: Thaler",
     }
     rows = [{"document_id": t, "title": t, "text": text} for t, text in pages.items()]
-    return schemas.from_rows(rows, "documents")
+    return tables.from_rows(rows, "documents")

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from step_tables import rollouts, step, tasks
 
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.reward.nodes import score_rewards
+from tests.support.step_tables import rollouts, step, tasks
 
 TASKS = tasks(q=["Paris", "City of Light"])
 

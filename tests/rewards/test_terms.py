@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from pages import DOCS, write_program
-from step_tables import rollouts, step, tasks
 
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.rewards.answers import numeric
 from agent_r1.schemas import SchemaError
+from tests.support.pages import DOCS, write_program
+from tests.support.step_tables import rollouts, step, tasks
 
 TASKS = tasks(q=["Paris"], n=["42"], e=[])
 

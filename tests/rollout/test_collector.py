@@ -1,6 +1,6 @@
 """The loop with an engine that has no model; what is pinned is in the names.
 
-Invariants of the tables are in `invariants.check_tables`.
+Invariants of the tables are in `tests.support.invariants.check_tables`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from invariants import check_tables
-from toy_world import (
+
+from agent_r1.engines.scripted import ScriptedEngine, ScriptError
+from agent_r1.rollout import StaleWeightsError, TrajectoryRequest, collect_async
+from agent_r1.tools import tool
+from tests.support.invariants import check_tables
+from tests.support.toy_world import (
     ANSWER,
     CALL,
     MALFORMED,
@@ -27,10 +31,6 @@ from toy_world import (
     scripted,
     task,
 )
-
-from agent_r1.engines.scripted import ScriptedEngine, ScriptError
-from agent_r1.rollout import StaleWeightsError, TrajectoryRequest, collect_async
-from agent_r1.tools import tool
 
 
 @settings(max_examples=40)

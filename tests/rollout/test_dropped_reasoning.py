@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from toy_tokenizer import build_tokenizer
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, make_format
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.mdp import Action, ActionType, ToolCall, visible_context
 from agent_r1.rollout import RolloutParameters, collect, environment_factory, group_requests
+from tests.support.toy_tokenizer import build_tokenizer
 
 THOUGHT = "<think>\nWhere is it?\n</think>\n\n"
 
@@ -42,14 +42,14 @@ def look_up(query):
 def play(reasoning, **limits):
     tokenizer = build_tokenizer()
     chat = make_format(ChatParameters(reasoning=reasoning), tokenizer)
-    documents = schemas.from_rows(
+    documents = tables.from_rows(
         [{"document_id": "1", "title": "Paris", "text": "Paris is a city."}], "documents"
     )
     task = {
         "task_id": "t", "environment": "multihop_qa", "split": "train", "family": "f",
         "prompt": "Where?", "answers": ["x"], "payload": "{}",
     }  # fmt: skip
-    tasks = schemas.from_rows([task], "tasks")
+    tasks = tables.from_rows([task], "tasks")
     requests = group_requests(tasks, "iter_00001", [1.0], 0, "generate_rollouts")
     actions = [look_up("Paris")] * 3 + [Action(ActionType.ANSWER, "", answer="x")]
     ids = [chat.render_action(action, THOUGHT) for action in actions]

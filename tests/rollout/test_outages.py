@@ -8,8 +8,6 @@ import random
 
 import pandas as pd
 import pytest
-from invariants import check_tables
-from toy_world import ANSWER, CALL, MALFORMED, STOPS, ToyEnv, parameters, requests, run, tasks_table
 
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import ToolResult, ToolStatus
@@ -18,6 +16,18 @@ from agent_r1.rollout import check_played, replay_with
 from agent_r1.rollout.outages import Outages
 from agent_r1.tools import BadArguments, tool
 from agent_r1.tracking.run_metrics import points
+from tests.support.invariants import check_tables
+from tests.support.toy_world import (
+    ANSWER,
+    CALL,
+    MALFORMED,
+    STOPS,
+    ToyEnv,
+    parameters,
+    requests,
+    run,
+    tasks_table,
+)
 
 
 def result(status, name="search"):
@@ -271,7 +281,7 @@ def test_the_decision_does_not_depend_on_the_time_that_tools_take(monkeypatch):
 
 
 def test_a_replay_skips_what_cannot_be_repeated(monkeypatch):
-    from toy_world import ToyChat
+    from tests.support.toy_world import ToyChat
 
     rollouts = play(monkeypatch, late=("task02",))
     monkeypatch.setattr(DownEnv, "down", "none")

@@ -12,11 +12,11 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replays import FIRST, again, columns, short
-from toy_world import STOPS, FakeEngine, ToyEnv, requests, run, task
 
 from agent_r1.rollout import TrajectoryRequest
 from agent_r1.tables.differences import Difference
+from tests.support.replays import FIRST, again, columns, short
+from tests.support.toy_world import STOPS, FakeEngine, ToyEnv, requests, run, task
 
 
 @settings(max_examples=30)

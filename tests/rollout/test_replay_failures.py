@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from replays import FIRST, again, columns, scripts, short
-from toy_world import ANSWER, CALL, MALFORMED, FakeEngine, ToyEnv, requests, run
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.mdp import EnvironmentFailure
+from tests.support.replays import FIRST, again, columns, scripts, short
+from tests.support.toy_world import ANSWER, CALL, MALFORMED, FakeEngine, ToyEnv, requests, run
 
 
 class FailingEnv(ToyEnv):
@@ -32,7 +32,7 @@ def failures(monkeypatch):
     wanted = requests(3, 1)
     table, _ = run(scripts(wanted, MALFORMED, CALL, ANSWER), wanted, FailingEnv)
     monkeypatch.setattr(FailingEnv, "down", False)
-    rows = schemas.to_arrow(table, "rollouts").to_pylist()
+    rows = tables.to_arrow(table, "rollouts").to_pylist()
     assert [row["end_reason"] for row in rows][1:3] == ["infrastructure"] * 2
     return wanted, rows
 
@@ -42,7 +42,7 @@ def test_failures_of_the_infrastructure_are_skipped_and_no_match(failures):
     found = again(rows, wanted, FailingEnv)
     assert found.differences == []
     assert (found.compared, found.matching, found.skipped) == (4, 4, 2)
-    assert found.rollouts.equals(schemas.from_rows(rows, "rollouts"))
+    assert found.rollouts.equals(tables.from_rows(rows, "rollouts"))
 
 
 @pytest.mark.parametrize("row", [1, 2])
@@ -76,7 +76,7 @@ def test_nothing_can_be_declared_a_failure():
 
 def test_an_action_that_was_cut_reached_no_environment_that_could_fail():
     table, _ = run(FakeEngine(lengths=(30, 30)), max_tokens_per_step=5)
-    rows = schemas.to_arrow(table, "rollouts").to_pylist()
+    rows = tables.to_arrow(table, "rollouts").to_pylist()
     rows[0] |= {"end_reason": "infrastructure", "env_reward": None}
     found = again(rows, max_tokens_per_step=5)
     assert columns(found) == [(FIRST, 0, "env_reward"), (FIRST, 0, "end_reason")]

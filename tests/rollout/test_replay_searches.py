@@ -7,9 +7,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from toy_tokenizer import build_tokenizer
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
@@ -22,6 +21,7 @@ from agent_r1.rollout import (
     group_requests,
     replay_trajectories,
 )
+from tests.support.toy_tokenizer import build_tokenizer
 
 PAGES = {
     "France": "The capital of France is Paris.",
@@ -59,12 +59,12 @@ def world(tmp_path_factory) -> SimpleNamespace:
     """Three groups of four attempts, and their record as rows."""
     tokenizer: Path = tmp_path_factory.mktemp("tokenizer")
     build_tokenizer().save_pretrained(tokenizer)
-    documents = schemas.from_rows(
+    documents = tables.from_rows(
         [{"document_id": t, "title": t, "text": text} for t, text in PAGES.items()], "documents"
     )
     task = {"environment": "multihop_qa", "split": "train", "family": "f", "answers": ["Seine"]}
     own = json.dumps({"context": [["Paris", ["Another ", "Paris."]], ["Rome", ["A city."]]]})
-    tasks = schemas.from_rows(
+    tasks = tables.from_rows(
         [
             task | {"task_id": f"t{number}", "prompt": f"Question {number}?", "payload": payload}
             for number, payload in enumerate(["{}", own, "{}"])
@@ -84,10 +84,10 @@ def world(tmp_path_factory) -> SimpleNamespace:
     def again(rows, documents=documents, **changes):
         groups = {"rollout": ROLLOUT, "environment": ENVIRONMENT, "chat": CHAT}
         groups |= {"tokenizer": tokenizer} | changes
-        table = schemas.from_rows(rows, "rollouts")
+        table = tables.from_rows(rows, "rollouts")
         return replay_trajectories(table, wanted, documents, policy_version=VERSION, **groups)
 
-    rows = schemas.to_arrow(table, "rollouts").to_pylist()
+    rows = tables.to_arrow(table, "rollouts").to_pylist()
     return SimpleNamespace(rows=rows, again=again, documents=documents, table=table)
 
 

@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy_world import tasks_table
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.rollout import drawing_order, group_requests, select_tasks
+from tests.support.toy_world import tasks_table
 
 
 def chosen(count: int, position: int, seed: int = 0, tasks: int = 10) -> list[str]:
-    table = schemas.conform(tasks_table(tasks), "tasks")
+    table = tables.conform(tasks_table(tasks), "tasks")
     return select_tasks(table, count, position, seed)["task_id"].tolist()
 
 
@@ -33,17 +33,17 @@ def test_epochs_differ_in_their_order_and_an_iteration_is_a_function_of_its_numb
 def test_only_training_tasks_are_drawn():
     table = tasks_table(10)
     table.loc[5:, "split"] = "held_out"
-    drawn = select_tasks(schemas.conform(table, "tasks"), 5, 0, 0)
+    drawn = select_tasks(tables.conform(table, "tasks"), 5, 0, 0)
     assert drawn["task_id"].tolist() == [f"task{n:02d}" for n in range(5)]
     with pytest.raises(ParameterError, match="only 5 tasks in the split 'train'"):
-        select_tasks(schemas.conform(table, "tasks"), 6, 0, 0)
+        select_tasks(tables.conform(table, "tasks"), 6, 0, 0)
 
 
 @given(st.integers(1, 10), st.integers(0, 12), st.integers(0, 100))
 def test_further_tasks_come_after_the_batch_and_leave_the_epochs_as_they_are(count, position, seed):
     table = tasks_table(12)
     table.loc[10:, "split"] = "held_out"
-    table = schemas.conform(table, "tasks")
+    table = tables.conform(table, "tasks")
     order = drawing_order(table, count, position, seed)["task_id"].tolist()
     assert order[:count] == select_tasks(table, count, position, seed)["task_id"].tolist()
     assert sorted(order) == [f"task{n:02d}" for n in range(10)]
@@ -52,14 +52,14 @@ def test_further_tasks_come_after_the_batch_and_leave_the_epochs_as_they_are(cou
 
 
 def test_further_tasks_are_drawn_in_an_order_of_the_iterations_own():
-    table = schemas.conform(tasks_table(10), "tasks")
+    table = tables.conform(tasks_table(10), "tasks")
     orders = {tuple(drawing_order(table, 1, position, 0)["task_id"][1:]) for position in range(5)}
     assert len(orders) == 5
     assert tuple(sorted(next(iter(orders)))) not in orders
 
 
 def test_p39_no_two_seeds_are_the_same():
-    tasks = schemas.conform(tasks_table(20), "tasks")
+    tasks = tables.conform(tasks_table(20), "tasks")
     runs = [
         group_requests(tasks, iteration, [1.0] * 8, seed, stage)
         for iteration in ("iter_00001", "iter_00002")
@@ -71,7 +71,7 @@ def test_p39_no_two_seeds_are_the_same():
 
 
 def test_a_group_has_an_attempt_for_each_temperature():
-    tasks = schemas.conform(tasks_table(2), "tasks")
+    tasks = tables.conform(tasks_table(2), "tasks")
     found = group_requests(tasks, "base", [1.0, 0.0], 0, "evaluate_policy")
     assert [(r.trajectory_id, r.group_id, r.sample_index, r.temperature) for r in found] == [
         ("base/task00/0", "base/task00", 0, 1.0),

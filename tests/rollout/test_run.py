@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from toy_world import task
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.parameters import ParameterError
 from agent_r1.rollout import environment_factory
+from tests.support.toy_world import task
 
-NO_DOCUMENTS = schemas.empty("documents")
+NO_DOCUMENTS = tables.empty("documents")
 
 
 def test_each_task_gets_the_environment_that_it_names():
@@ -16,7 +16,7 @@ def test_each_task_gets_the_environment_that_it_names():
     make = environment_factory(parameters, NO_DOCUMENTS)
     configured = make(task(environment="multihop_qa"))
     assert (configured.options.top_k, configured.options.timeout_s) == (3, 2)
-    other = make(task(environment="toy_world:ToyEnv"))
+    other = make(task(environment="tests.support.toy_world:ToyEnv"))
     assert type(other).__name__ == "ToyEnv"
     assert other.options.timeout_s == type(other).Options().timeout_s
     assert other.resources is configured.resources

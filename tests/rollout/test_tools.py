@@ -9,7 +9,14 @@ import random
 import threading
 
 import pytest
-from toy_world import (
+
+from agent_r1.engines.scripted import ScriptedEngine
+from agent_r1.environments import BaseEnv
+from agent_r1.mdp import ActionType
+from agent_r1.parameters import ParameterError
+from agent_r1.rollout import TrajectoryRequest, event_loop
+from agent_r1.tools import threads, tool
+from tests.support.toy_world import (
     ANSWER,
     CALL,
     MALFORMED,
@@ -20,13 +27,6 @@ from toy_world import (
     scripted,
     task,
 )
-
-from agent_r1.engines.scripted import ScriptedEngine
-from agent_r1.environments import BaseEnv
-from agent_r1.mdp import ActionType
-from agent_r1.parameters import ParameterError
-from agent_r1.rollout import TrajectoryRequest, event_loop
-from agent_r1.tools import threads, tool
 
 
 def test_p29_a_malformed_turn_is_told_what_was_wrong_and_goes_on():

@@ -9,11 +9,11 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from toy_world import parameters, requests
 
 from agent_r1.engines.base import Generation
 from agent_r1.mdp import Action, ActionType, EndReason, ToolResult, ToolStatus, Transition
 from agent_r1.rollout.trajectory import Phase, Trajectory
+from tests.support.toy_world import parameters, requests
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 ANSWER = Action(ActionType.ANSWER, "42", answer="42")

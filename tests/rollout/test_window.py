@@ -9,17 +9,26 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from invariants import check_tables
-from replays import again
-from toy_world import CALL, STOPS, FakeEngine, ToyEnv, parameters, requests, run, scripted
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.engines.base import Generation
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import Action, ActionType, EndReason, Transition, visible_context
 from agent_r1.parameters import ParameterError
 from agent_r1.rollout import RolloutParameters
 from agent_r1.rollout.trajectory import Phase, Trajectory
+from tests.support.invariants import check_tables
+from tests.support.replays import again
+from tests.support.toy_world import (
+    CALL,
+    STOPS,
+    FakeEngine,
+    ToyEnv,
+    parameters,
+    requests,
+    run,
+    scripted,
+)
 
 NOW = datetime(2025, 1, 1, tzinfo=UTC)
 GO_ON = Transition({"tool_results": ["x"]}, 0.0)
@@ -249,7 +258,7 @@ def test_a_replay_names_a_window_that_was_changed():
     script = {wanted[0].trajectory_id: [[*CALL, STOPS[0]]] * 12}
     limits = LONG | {"max_steps": 12}
     rollouts, _ = run(ScriptedEngine(script), wanted, **limits)
-    rows = schemas.to_arrow(rollouts, "rollouts").to_pylist()
+    rows = tables.to_arrow(rollouts, "rollouts").to_pylist()
     moved = [row["step_index"] for row in rows if row["context_start"]]
     assert moved
     assert again(rows, wanted, **limits).differences == []

@@ -12,13 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from engines.model_spy import ModelSpy
-from engines.random_policies import VOCABULARY, make_policy
-from invariants import check_tables
-from replays import again
-from step_tables import rewards
 from tokenizers import Tokenizer, models
-from toy_world import ToyChat, ToyEnv, parameters, requests
 from transformers import PreTrainedTokenizerFast
 
 from agent_r1.engines.local import LocalEngine
@@ -28,9 +22,15 @@ from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.preferences.nodes import build_preferences
 from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.rollout import collect
-from agent_r1.schemas import ragged
+from agent_r1.tables.arrays import ragged
 from agent_r1.training.optimizer import write_empty
 from agent_r1.training.sequences import build_sequences
+from tests.support.invariants import check_tables
+from tests.support.model_spy import ModelSpy
+from tests.support.random_policies import VOCABULARY, make_policy
+from tests.support.replays import again
+from tests.support.step_tables import rewards
+from tests.support.toy_world import ToyChat, ToyEnv, parameters, requests
 
 STEPS = 48
 LIMITS = parameters(

@@ -6,12 +6,12 @@ import random
 
 import pandas as pd
 import pytest
-from engines.random_policies import make_policy, reference_logprobs
-from invariants import check_tables
-from toy_world import STOPS, ToyChat, ToyEnv, parameters, requests
 
 from agent_r1.engines.local import LocalEngine
 from agent_r1.rollout import collect
+from tests.support.invariants import check_tables
+from tests.support.random_policies import make_policy, reference_logprobs
+from tests.support.toy_world import STOPS, ToyChat, ToyEnv, parameters, requests
 
 LIMITS = parameters(max_steps=4, max_tokens_per_step=30, concurrency=7)
 

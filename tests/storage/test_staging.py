@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import platform
 
-from processes import dead_process
-
 from agent_r1.storage.staging import abandoned, stage
+from tests.support.processes import dead_process
 
 
 def test_staged_folders_are_fresh(tmp_path):

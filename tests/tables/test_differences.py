@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from step_tables import rewards, rollouts, step
 
 from agent_r1 import schemas
 from agent_r1.tables.differences import Difference, compare_tables
+from tests.support.step_tables import rewards, rollouts, step
 
 ROWS = [step("a/0", 0), step("a/0", 1), step("a/1", 0), step("b/0", 0), step("b/0", 1)]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_tables import rewards, rollouts, step
 
 from agent_r1.schemas import SchemaError
 from agent_r1.tables.trajectories import align, codes, find_trajectories, in_order, labels
+from tests.support.step_tables import rewards, rollouts, step
 
 TABLE = rollouts(step("b/0", 1), step("a/0", 0), step("b/0", 0), step("a/1", 0))
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.fanoutqa import load_fanoutqa
 from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.gsm8k import load_gsm8k
@@ -110,7 +110,7 @@ def load(name, tmp_path, *rows):
 def one(name, tmp_path, **changes):
     """The one task of a file with the sample row, and its payload."""
     tasks, documents = load(name, tmp_path, FORMATS[name][2] | changes)
-    schemas.to_arrow(tasks, "tasks")
+    tables.to_arrow(tasks, "tasks")
     (task,) = tasks.to_dict("records")
     return task, json.loads(task["payload"]), documents
 

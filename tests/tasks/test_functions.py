@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.functions import NAMES, make_functions
 
 SIZES = {"train": 200, "validation": 30, "in_domain": 30, "held_out": 30, "ood": 30}
@@ -24,7 +24,7 @@ def passes(code, tests):
 
 
 def test_it_is_a_table_of_tasks(tasks):
-    schemas.to_arrow(tasks, "tasks")
+    tables.to_arrow(tasks, "tasks")
     assert tasks["split"].value_counts().to_dict() == SIZES
     assert tasks["prompt"].is_unique
     assert tasks["task_id"].is_unique

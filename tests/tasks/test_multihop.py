@@ -2,7 +2,6 @@
 
 import itertools
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,14 +9,13 @@ import pytest
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks.knowledge_base import FOLDER
 from agent_r1.tasks.multihop import build_tasks
-
-ROOT = Path(__file__).parents[2]
+from tests.support import REPOSITORY
 
 
 @pytest.fixture(scope="module")
 def tables():
     knowledge_base = [
-        pd.read_parquet(ROOT / FOLDER / f"{name}.parquet")
+        pd.read_parquet(REPOSITORY / FOLDER / f"{name}.parquet")
         for name in ("countries", "cities", "elements")
     ]
     tasks, documents = build_tasks(*knowledge_base, {})

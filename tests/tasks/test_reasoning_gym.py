@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.extras import MissingExtraError
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
@@ -44,7 +44,7 @@ def package(monkeypatch):
 
 def test_a_task_names_its_entry_and_the_data_set_judges(package):
     tasks, documents = reasoning_gym.make_tasks(SIZES, {"doubles": {"most": 10**6}}, seed=1)
-    schemas.to_arrow(tasks, "tasks")
+    tables.to_arrow(tasks, "tasks")
     assert tasks["split"].value_counts().to_dict() == SIZES
     assert documents.empty
     task = tasks.to_dict("records")[0]

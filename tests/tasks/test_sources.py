@@ -7,7 +7,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.parameters import SplitSizes, TasksParameters
@@ -30,9 +30,9 @@ def row(name, environment):
 
 def read_names(path, inputs):
     names = json.loads(path.read_text())
-    tasks = schemas.from_rows([row(name, inputs.environment) for name in names], "tasks")
+    tasks = tables.from_rows([row(name, inputs.environment) for name in names], "tasks")
     pages = [{"document_id": f"{path.name}:{n}", "title": n, "text": path.name} for n in names]
-    return tasks, schemas.from_rows(pages, "documents")
+    return tasks, tables.from_rows(pages, "documents")
 
 
 @pytest.fixture
@@ -150,7 +150,7 @@ def test_a_mixture_has_each_source_by_its_share_in_turn(names):
         assert train[begin : begin + 4].count("multihop_qa") == 1
     assert tasks["split"].drop_duplicates().tolist() == list(schemas.SPLITS)
     assert len(documents) == 120
-    schemas.to_arrow(tasks, "tasks")
+    tables.to_arrow(tasks, "tasks")
 
 
 def test_shares_lose_nothing_to_rounding():
@@ -199,9 +199,9 @@ def test_two_files_of_one_source_have_no_question_in_common(names, tmp_path):
 @pytest.mark.parametrize("payload", ["", "[]", "{'a': 1}"])
 def test_a_payload_that_is_no_json_object_is_refused(monkeypatch, payload):
     """Else the report, which reads all of them, would fail when everything is trained."""
-    table = schemas.from_rows([row("q1", "math") | {"payload": payload}], "tasks")
+    table = tables.from_rows([row("q1", "math") | {"payload": payload}], "tasks")
     module = ModuleType("odd_tasks")
-    module.SOURCE = Source("math", lambda inputs: (table, schemas.empty("documents")))
+    module.SOURCE = Source("math", lambda inputs: (table, tables.empty("documents")))
     monkeypatch.setitem(sys.modules, "odd_tasks", module)
     with pytest.raises(TaskFileError, match=r"payload of task 'q1' must be a JSON object"):
         load(sources={"odd_tasks:SOURCE": {}})

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks import word_problems
 from agent_r1.tasks.word_problems import FAMILIES, PEOPLE, THINGS, Family, make_problems
@@ -22,7 +22,7 @@ def words(tasks, split):
 
 
 def test_it_is_a_table_of_tasks(tasks):
-    schemas.to_arrow(tasks, "tasks")
+    tables.to_arrow(tasks, "tasks")
     assert tasks["split"].value_counts().to_dict() == SIZES
     assert tasks["task_id"].is_unique
     assert tasks["prompt"].is_unique

@@ -18,15 +18,24 @@ import json
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import faulty_tools
 import pytest
-from toy_world import ANSWER, CALL, STOPS, ToyChat, ToyEnv, parameters, requests, tasks_table
 
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import ActionType, ToolCall
 from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import collect_async
 from agent_r1.tools.processes import PROCESSES
+from tests.support import faulty_tools
+from tests.support.toy_world import (
+    ANSWER,
+    CALL,
+    STOPS,
+    ToyChat,
+    ToyEnv,
+    parameters,
+    requests,
+    tasks_table,
+)
 
 LIMIT_S = 0.5
 """Per attempt. Long enough that a healthy tool answers in it on a busy machine."""

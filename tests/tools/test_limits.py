@@ -6,12 +6,12 @@ import asyncio
 import json
 
 import pytest
-from toy_world import ANSWER, CALL, STOPS, ToyEnv, requests, run, scripted
 
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
 from agent_r1.tools import ToolParameters, ToolRuntime, tool
+from tests.support.toy_world import ANSWER, CALL, STOPS, ToyEnv, requests, run, scripted
 
 
 class Crowd:

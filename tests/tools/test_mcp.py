@@ -15,10 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
-import odd_mcp_server
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.environments import BaseEnv, EnvironmentParameters, make
 from agent_r1.mdp import Action, ActionType, ToolCall, ToolStatus
 from agent_r1.parameters import ParameterError
@@ -26,10 +25,11 @@ from agent_r1.rollout.run import environment_factory
 from agent_r1.tools import ToolParameters, ToolRuntime, tool
 from agent_r1.tools.mcp import close_servers, connect
 from agent_r1.tools.parameters import McpParameters
+from tests.support import REPOSITORY, odd_mcp_server
 
 pytest.importorskip("mcp")
 
-SERVER = str(Path(__file__).with_name("mcp_server.py"))
+SERVER = str(REPOSITORY / "tests/support/mcp_server.py")
 PATHS = ["PYTHONPATH"] if "PYTHONPATH" in os.environ else []
 ODD = {"command": [sys.executable, odd_mcp_server.__file__], "start_timeout_s": 300}
 STDIO = {"command": [sys.executable, SERVER], "pass_environment": PATHS, "start_timeout_s": 300}
@@ -147,7 +147,7 @@ def test_the_servers_of_all_environments_of_a_mixture_are_started_before_any_tra
     main = {"mcp": {"odd": ODD | {"tools": ["pid"]}}}
     other = {"mcp": {"small": ODD | {"tools": ["pid"]}}}
     parameters = EnvironmentParameters(name="multihop_qa", options=main, others={"math": other})
-    factory = environment_factory(parameters, schemas.empty("documents"))
+    factory = environment_factory(parameters, tables.empty("documents"))
     pids = set()
     for name in ("math", "multihop_qa"):
         env = make(factory, {"task_id": "t", "environment": name})
@@ -158,7 +158,7 @@ def test_the_servers_of_all_environments_of_a_mixture_are_started_before_any_tra
     other["mcp"]["small"] = {"command": ["no-such-program"]}
     parameters = EnvironmentParameters(name="multihop_qa", others={"math": other})
     with pytest.raises(ParameterError, match=r"the MCP server 'small' .* did not start"):
-        environment_factory(parameters, schemas.empty("documents"))
+        environment_factory(parameters, tables.empty("documents"))
 
 
 class Sessions(BaseHTTPRequestHandler):

@@ -10,16 +10,16 @@ import sys
 import time
 from pathlib import Path
 
-import isolated_tools
 import pytest
 
 from agent_r1.mdp import ToolCall, ToolStatus
 from agent_r1.tools import ToolParameters, ToolRuntime, tool
 from agent_r1.tools.processes import PROCESSES, WorkerProcesses
+from tests.support import isolated_tools
 
 
 def run(*calls, **parameters):
-    """Results of calls of the tools in `isolated_tools`."""
+    """Results of calls of the tools in `tests.support.isolated_tools`."""
     specs = [spec for name, spec in vars(isolated_tools).items() if hasattr(spec, "schema")]
     runtime = ToolRuntime([*specs, isolated_tools.Shelf.twice], ToolParameters(**parameters))
     return asyncio.run(runtime.run([ToolCall(name, arguments) for name, arguments in calls]))

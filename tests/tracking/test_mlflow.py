@@ -151,7 +151,7 @@ def test_a_parent_that_was_killed_before_its_id_was_kept_is_closed(tracked):
     ("error", "status"), [(RuntimeError, "FAILED"), (KeyboardInterrupt, "KILLED")]
 )
 def test_a_run_that_ends_early_is_not_left_running(tracked, monkeypatch, error, status):
-    import toy_experiment
+    from tests.support import toy_experiment
 
     def stop(*_):
         raise error

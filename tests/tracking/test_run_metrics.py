@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from step_tables import rollouts, step
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.tracking.run_metrics import points
+from tests.support.step_tables import rollouts, step
 
 
 def values(dataset, table):
@@ -19,7 +19,7 @@ def reward(trajectory, step, total, correct):
 
 
 def test_p12_p40_rewards_are_means_over_scored_trajectories():
-    table = schemas.from_rows(
+    table = tables.from_rows(
         [reward("a", 0, 1.0, True), reward("a", 1, 1.0, True), reward("b", 0, 0.0, False),
          reward("c", 0, None, None)],
         "rewards",
@@ -33,7 +33,7 @@ def test_p12_p40_rewards_are_means_over_scored_trajectories():
 
 
 def test_nothing_scored_has_no_mean():
-    table = schemas.from_rows([reward("a", 0, None, None)], "rewards")
+    table = tables.from_rows([reward("a", 0, None, None)], "rewards")
     assert values("iter_00001.rewards", table) == {("reward/unscored", 0): 1.0}
 
 
@@ -48,19 +48,19 @@ def test_p40_dynamic_sampling_is_counted_in_groups():
     for case in ((1, None, True), (1, "no_variance", False), (1, "no_variance", False),
                  (2, None, True), (2, "too_few_scored", False)):  # fmt: skip
         group(*case)
-    table = schemas.from_rows(rows, "sampled_groups")
+    table = tables.from_rows(rows, "sampled_groups")
     assert values("iter_00001.sampled_groups", table) == {
         ("rollout/sampling_rounds", 0): 2.0,
         ("rollout/dropped_groups", 0): 3.0,
         ("rollout/dropped_share", 0): 3 / 5,
         ("rollout/missing_groups", 0): 1.0,  # three were wanted, as round 1 plays that many
     }
-    assert points("iter_00001.sampled_groups", schemas.empty("sampled_groups")) == []
+    assert points("iter_00001.sampled_groups", tables.empty("sampled_groups")) == []
 
 
 def test_update_metrics_keep_their_steps():
     rows = [{"step": s, "metric": "kl", "value": v} for s, v in ((0, 0.0), (1, float("nan")))]
-    table = schemas.from_rows(rows, "metrics")
+    table = tables.from_rows(rows, "metrics")
     assert values("iter_00001.update_metrics", table) == {("update/kl", 0): 0.0}
 
 
@@ -70,7 +70,7 @@ def test_an_evaluation_is_reported_by_split_not_by_family():
         numbers | {"split": "held_out", "family": None, "exact_match": 0.25},
         numbers | {"split": "held_out", "family": "capital", "exact_match": 1.0},
     ]
-    got = values("base.evaluation", schemas.from_rows(rows, "evaluation"))
+    got = values("base.evaluation", tables.from_rows(rows, "evaluation"))
     assert got["held_out/exact_match", 0] == 0.25
     assert len(got) == 5
 
@@ -78,14 +78,14 @@ def test_an_evaluation_is_reported_by_split_not_by_family():
 def test_what_an_evaluation_has_no_value_for_is_no_metric():
     numbers = dict.fromkeys(schemas.EVALUATION.names, 0.0) | {"n": 5}
     row = numbers | {"split": "held_out", "family": None, "greedy_exact_match": None}
-    got = values("base.evaluation", schemas.from_rows([row], "evaluation"))
+    got = values("base.evaluation", tables.from_rows([row], "evaluation"))
     assert ("held_out/greedy_exact_match", 0) not in got
     assert len(got) == 4
 
 
 @pytest.mark.parametrize("dataset", ["tasks", "iter_00001.policy", "iter_00001.advantages"])
 def test_other_datasets_have_no_metrics(dataset):
-    assert points(dataset, schemas.empty("tasks")) == []
+    assert points(dataset, tables.empty("tasks")) == []
     assert points(dataset, {"a": 1}) == []
 
 

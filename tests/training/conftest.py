@@ -3,7 +3,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tiny_policies import write_policy
+
+from tests.support.tiny_policies import write_policy
 
 
 @pytest.fixture(scope="session")

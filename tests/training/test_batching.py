@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from tiny_policies import random_model
 from transformers import AutoModelForCausalLM, GPT2Config, MambaConfig, Qwen2Config
-from update_batches import MOVED, SAMPLED, TABLE, batch, distance, gradient, run
 
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
 from agent_r1.training.batching import MicroBatch, check_packing, collate
 from agent_r1.training.logprobs import head_of, score
 from agent_r1.training.sequences import build_sequences
+from tests.support.tiny_policies import random_model
+from tests.support.update_batches import MOVED, SAMPLED, TABLE, batch, distance, gradient, run
 
 SEQUENCES = build_sequences(TABLE)
 EVERYTHING = np.arange(len(SEQUENCES.trajectory))

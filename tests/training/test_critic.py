@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_policies import flat_weights, random_model
 from transformers import PreTrainedModel
 
 from agent_r1.storage.hashing import folder_sha256
@@ -27,6 +26,7 @@ from agent_r1.training.optimizer import (
     write_empty,
 )
 from agent_r1.training.policy import ModelFolderError
+from tests.support.tiny_policies import flat_weights, random_model
 
 ADAMW = OptimizerParameters(learning_rate=0.01)
 KINDS = ("own", "shared")

@@ -12,19 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from tiny_policies import flat_gradient, flat_weights, random_model
-from update_batches import (
-    OWNER,
-    TABLE,
-    TOKENS,
-    A,
-    batch,
-    distance,
-    gradient,
-    metric,
-    run,
-    tables,
-)
 
 from agent_r1.parameters import ParameterError
 from agent_r1.schemas import SchemaError
@@ -38,6 +25,19 @@ from agent_r1.training.strategies import TorchStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
 from agent_r1.training.update_batch import UpdateBatch, prepare
 from agent_r1.training.values import token_values
+from tests.support.tiny_policies import flat_gradient, flat_weights, random_model
+from tests.support.update_batches import (
+    OWNER,
+    TABLE,
+    TOKENS,
+    A,
+    batch,
+    distance,
+    gradient,
+    metric,
+    run,
+    update_tables,
+)
 
 RANDOM = np.random.default_rng(1)
 RETURNS = RANDOM.normal(size=TOKENS).astype(np.float32)
@@ -182,7 +182,7 @@ def test_a_null_return_is_no_target_and_not_zero(kind: str) -> None:
 
 @BOTH
 def test_p22_row_order_changes_no_bit(kind: str) -> None:
-    parts = tables(returns=RETURNS, values=OLD_VALUES)
+    parts = update_tables(returns=RETURNS, values=OLD_VALUES)
     shuffled = (
         table.sample(frac=1, random_state=seed).reset_index(drop=True)
         for seed, table in enumerate(parts)

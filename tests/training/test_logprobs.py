@@ -7,8 +7,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from step_tables import rollouts, step
-from tiny_policies import VOCABULARY, flat_gradient, random_model
 from torch import nn
 from transformers import AutoModelForCausalLM, Gemma2Config
 
@@ -18,6 +16,8 @@ from agent_r1.training import logprobs
 from agent_r1.training.batching import collate, micro_batches
 from agent_r1.training.logprobs import LogprobParameters, head_of, score, token_logprobs
 from agent_r1.training.sequences import build_sequences
+from tests.support.step_tables import rollouts, step
+from tests.support.tiny_policies import VOCABULARY, flat_gradient, random_model
 
 RANDOM = np.random.default_rng(0)
 

@@ -9,10 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from step_tables import per_token, rollouts, step
-from tiny_policies import flat_gradient, random_model
 from transformers import PreTrainedModel
-from update_batches import (
+
+from agent_r1.losses.registry import OBJECTIVES, objective
+from agent_r1.training.accumulation import accumulate
+from agent_r1.training.logprobs import head_of, token_logprobs
+from agent_r1.training.selection import select
+from agent_r1.training.sequences import build_sequences
+from agent_r1.training.strategies import TorchStrategy
+from agent_r1.training.update import UpdateParameters
+from agent_r1.training.update_batch import UpdateBatch, prepare
+from tests.support.step_tables import per_token, rollouts, step
+from tests.support.tiny_policies import flat_gradient, random_model
+from tests.support.update_batches import (
     AT_POLICY,
     AT_REFERENCE,
     MOVED,
@@ -26,17 +35,8 @@ from update_batches import (
     metric,
     preferences,
     run,
-    tables,
+    update_tables,
 )
-
-from agent_r1.losses.registry import OBJECTIVES, objective
-from agent_r1.training.accumulation import accumulate
-from agent_r1.training.logprobs import head_of, token_logprobs
-from agent_r1.training.selection import select
-from agent_r1.training.sequences import build_sequences
-from agent_r1.training.strategies import TorchStrategy
-from agent_r1.training.update import UpdateParameters
-from agent_r1.training.update_batch import UpdateBatch, prepare
 
 EVERYTHING = {
     "aggregation": "sequence_mean_token_mean",
@@ -86,7 +86,7 @@ def test_p22_row_order_changes_nothing(name: str) -> None:
     of = batch(**OFF_POLICY)
     shuffled = (
         table.sample(frac=1, random_state=seed).reset_index(drop=True)
-        for seed, table in enumerate((*tables(**OFF_POLICY), preferences()))
+        for seed, table in enumerate((*update_tables(**OFF_POLICY), preferences()))
     )
     rollout, logprobs, advantages, pairs = shuffled
     again = prepare(rollout, logprobs, advantages, needs_reference=True, preferences=pairs)
@@ -114,7 +114,7 @@ def test_p05_p22_what_is_masked_counts_nowhere(name: str) -> None:
     how = {**EVERYTHING, "objective": name}
     keep = ~np.isin(np.repeat(TABLE["trajectory_id"], TABLE["completion_tokens"]), ["p/3", "q/0"])
     rows = ~TABLE["trajectory_id"].isin(["p/3", "q/0"])
-    tables_left = (table[rows].reset_index(drop=True) for table in tables(**OFF_POLICY))
+    tables_left = (table[rows].reset_index(drop=True) for table in update_tables(**OFF_POLICY))
     pairs = preferences([("p/2", "p/0"), ("q/1", "q/3")])
     smaller = prepare(*tables_left, needs_reference=True, preferences=pairs)
     masked = batch(mask=keep, **OFF_POLICY)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_policies import flat_weights, random_model
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from agent_r1.parameters import ParameterError
@@ -23,6 +22,7 @@ from agent_r1.training.optimizer import (
     warmed_up,
     write_empty,
 )
+from tests.support.tiny_policies import flat_weights, random_model
 
 PARAMETERS = OptimizerParameters(learning_rate=0.01, weight_decay=0.1)
 

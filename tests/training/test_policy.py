@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from tiny_policies import flat_weights, random_model
 
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.policy import (
@@ -19,6 +18,7 @@ from agent_r1.training.policy import (
     load_policy,
     save_policy,
 )
+from tests.support.tiny_policies import flat_weights, random_model
 
 
 def without(*names: str) -> Callable[[Path], None]:

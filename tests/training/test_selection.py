@@ -5,13 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tiny_policies import flat_weights, random_model
-from update_batches import OWNER, TABLE, TOKENS, batch, metric, preferences, run, tables
 
 from agent_r1.losses.registry import objective
 from agent_r1.schemas import SchemaError
 from agent_r1.training.selection import best_of_group, mini_batches, select
 from agent_r1.training.update_batch import UpdateBatch, prepare
+from tests.support.tiny_policies import flat_weights, random_model
+from tests.support.update_batches import (
+    OWNER,
+    TABLE,
+    TOKENS,
+    batch,
+    metric,
+    preferences,
+    run,
+    update_tables,
+)
 
 
 def advantages(**by_trajectory: float) -> np.ndarray:
@@ -78,7 +87,7 @@ def test_p27_mini_batches_are_even_and_hold_each_item_once_an_epoch() -> None:
 @pytest.mark.parametrize("name", ["sft", "dpo", "gspo", "cispo"])
 def test_nothing_to_train_on_takes_no_step(name: str) -> None:
     of = prepare(
-        *tables(mask=np.zeros(TOKENS, bool)), needs_reference=True, preferences=preferences()
+        *update_tables(mask=np.zeros(TOKENS, bool)), needs_reference=True, preferences=preferences()
     )
     weights, metrics = run(of, objective=name)
     assert torch.equal(weights, flat_weights(random_model()))
@@ -89,7 +98,7 @@ def test_nothing_to_train_on_takes_no_step(name: str) -> None:
 def test_a_preference_for_what_is_not_there_is_named() -> None:
     with pytest.raises(SchemaError, match="'preferences', row 1: trajectory 'p/9' is not in"):
         prepare(
-            *tables(),
+            *update_tables(),
             needs_reference=True,
             preferences=preferences([("p/0", "p/1"), ("p/9", "p/1")]),
         )

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from step_tables import rollouts, step
 
 from agent_r1.mdp import visible_context
 from agent_r1.schemas import SchemaError
 from agent_r1.training.sequences import Sequences, build_sequences
+from tests.support.step_tables import rollouts, step
 
 
 def rows(sequences: Sequences) -> list[tuple[list[int], list[int], list[int]]]:

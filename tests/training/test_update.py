@@ -8,9 +8,19 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from step_tables import per_token
-from tiny_policies import flat_gradient, flat_weights, random_model
-from update_batches import (
+
+from agent_r1.schemas import SchemaError
+from agent_r1.seeding import derive_seed
+from agent_r1.training.batching import micro_batches
+from agent_r1.training.logprobs import head_of, score, token_logprobs
+from agent_r1.training.optimizer import make_optimizer, save_state
+from agent_r1.training.sequences import build_sequences
+from agent_r1.training.strategies import TorchStrategy
+from agent_r1.training.update import UpdateParameters, accumulate, train
+from agent_r1.training.update_batch import prepare
+from tests.support.step_tables import per_token
+from tests.support.tiny_policies import flat_gradient, flat_weights, random_model
+from tests.support.update_batches import (
     AT_POLICY,
     AT_REFERENCE,
     MOVED,
@@ -23,18 +33,8 @@ from update_batches import (
     gradient,
     metric,
     run,
-    tables,
+    update_tables,
 )
-
-from agent_r1.schemas import SchemaError
-from agent_r1.seeding import derive_seed
-from agent_r1.training.batching import micro_batches
-from agent_r1.training.logprobs import head_of, score, token_logprobs
-from agent_r1.training.optimizer import make_optimizer, save_state
-from agent_r1.training.sequences import build_sequences
-from agent_r1.training.strategies import TorchStrategy
-from agent_r1.training.update import UpdateParameters, accumulate, train
-from agent_r1.training.update_batch import prepare
 
 AGGREGATIONS = (
     "token_mean",
@@ -86,7 +86,7 @@ def test_p22_masked_tokens_and_unscored_trajectories_do_not_count() -> None:
 def test_p22_row_order_changes_nothing() -> None:
     shuffled = (
         table.sample(frac=1, random_state=seed).reset_index(drop=True)
-        for seed, table in enumerate(tables())
+        for seed, table in enumerate(update_tables())
     )
     how = {"mini_batch_trajectories": 4, "learning_rate": 0.01}
     weights, _ = run(batch(), **how)
@@ -189,7 +189,7 @@ def test_nothing_scored_changes_no_weight() -> None:
 
 
 def test_a_missing_reference_is_named_when_the_loss_needs_it() -> None:
-    table, logprobs, advantages = tables()
+    table, logprobs, advantages = update_tables()
     logprobs = logprobs.drop(columns="reference_logprobs").assign(
         reference_logprobs=pd.Series([None] * len(TABLE), dtype=logprobs["policy_logprobs"].dtype)
     )
@@ -200,7 +200,7 @@ def test_a_missing_reference_is_named_when_the_loss_needs_it() -> None:
 
 
 def test_lists_of_another_length_than_the_action_are_named() -> None:
-    table, logprobs, advantages = tables()
+    table, logprobs, advantages = update_tables()
     lists = [list(values) for values in advantages["advantages"]]
     lists[2] = lists[2][:-1]
     advantages = advantages.assign(

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from step_tables import per_token, rewards, rollouts, step
-from tiny_policies import VOCABULARY, random_model
-from update_batches import (
+
+from agent_r1.pipelines.advantage.nodes import compute_advantages
+from agent_r1.training.accumulation import accumulate
+from agent_r1.training.logprobs import head_of
+from agent_r1.training.strategies import TorchStrategy
+from agent_r1.training.update import UpdateParameters
+from agent_r1.training.update_batch import health, prepare
+from tests.support.step_tables import per_token, rewards, rollouts, step
+from tests.support.tiny_policies import VOCABULARY, random_model
+from tests.support.update_batches import (
     AT_POLICY,
     AT_REFERENCE,
     MOVED,
@@ -18,19 +25,12 @@ from update_batches import (
     gradient,
     metric,
     run,
-    tables,
+    update_tables,
 )
-
-from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.training.accumulation import accumulate
-from agent_r1.training.logprobs import head_of
-from agent_r1.training.strategies import TorchStrategy
-from agent_r1.training.update import UpdateParameters
-from agent_r1.training.update_batch import health, prepare
 
 
 def test_p23_the_kl_to_the_policy_itself_is_zero() -> None:
-    table, logprobs, advantages = tables()
+    table, logprobs, advantages = update_tables()
     logprobs = logprobs.assign(reference_logprobs=logprobs["policy_logprobs"])
     _, metrics = run(prepare(table, logprobs, advantages, needs_reference=True))
     assert metric(metrics, "reference_kl")[0] == pytest.approx(0, abs=1e-6)

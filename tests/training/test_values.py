@@ -8,8 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from step_tables import rollouts, step
-from tiny_policies import VOCABULARY, random_model
 from transformers import AutoModelForCausalLM, Gemma2Config, PreTrainedModel
 
 from agent_r1.mdp import visible_context
@@ -18,6 +16,8 @@ from agent_r1.training.critic import Critic
 from agent_r1.training.logprobs import head_of, score
 from agent_r1.training.sequences import build_sequences
 from agent_r1.training.values import token_values, value_columns
+from tests.support.step_tables import rollouts, step
+from tests.support.tiny_policies import VOCABULARY, random_model
 
 RANDOM = np.random.default_rng(0)
 CUT = {"truncated": True, "end_reason": "max_steps"}

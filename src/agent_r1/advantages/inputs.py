@@ -18,10 +18,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.advantages.kl_penalty import KL_ESTIMATORS
 from agent_r1.mdp import EndReason
-from agent_r1.schemas import SchemaError, ragged
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import ragged
 from agent_r1.tables.trajectories import Trajectories, align, find_trajectories, labels
 
 CUT = (EndReason.TOKEN_BUDGET, EndReason.MAX_STEPS, EndReason.CONTEXT_OVERFLOW)
@@ -227,7 +228,7 @@ class EstimatorInputs:
         raw = self.raw_logprobs
         if not self.kl_coef:  # it is large, and may have to be copied
             raw = raw.drop(columns="reference_logprobs", errors="ignore")
-        return align(schemas.conform(raw, "logprobs"), "logprobs", self.rollouts)
+        return align(tables.conform(raw, "logprobs"), "logprobs", self.rollouts)
 
     def per_row(self, values: np.ndarray) -> np.ndarray:
         """One value per trajectory, repeated over its rows."""

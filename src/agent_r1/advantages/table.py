@@ -17,12 +17,13 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.advantages.base import AdvantageParameters
 from agent_r1.advantages.inputs import EstimatorInputs
 from agent_r1.advantages.registry import estimator
 from agent_r1.advantages.whitening import whiten
-from agent_r1.schemas import Ragged, SchemaError
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import Ragged
 from agent_r1.tables.trajectories import codes
 
 
@@ -63,7 +64,7 @@ def advantages_table(
         columns = {name: column.take(inputs.given_order) for name, column in columns.items()}
     for key in ("trajectory_id", "step_index"):
         columns[key] = rollouts[key].array.__arrow_array__()
-    return schemas.build(columns, "advantages")
+    return tables.build(columns, "advantages")
 
 
 def _whiten(

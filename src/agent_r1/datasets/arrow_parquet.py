@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from kedro.io import DatasetError, Version
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.datasets.local import LocalDataset
 from agent_r1.storage.atomic import atomic_path
 
@@ -58,14 +58,14 @@ class ArrowParquetDataset(LocalDataset):
     def _read(self, path: Path) -> pd.DataFrame:
         table = pq.read_table(path, partitioning=None)
         if self._schema is not None and table.schema != schemas.SCHEMAS[self._schema]:
-            return schemas.conform(schemas.to_frame(table), self._schema, extra="error")
-        return schemas.to_frame(table)
+            return tables.conform(tables.to_frame(table), self._schema, extra="error")
+        return tables.to_frame(table)
 
     def _commit(self, data: pd.DataFrame, path: Path) -> None:
         if not isinstance(data, pd.DataFrame):
             raise DatasetError(f"a table is a DataFrame, got {type(data).__name__}")
         if self._schema is not None:
-            table = schemas.to_arrow(data, self._schema)
+            table = tables.to_arrow(data, self._schema)
         else:
             table = pa.Table.from_pandas(data, preserve_index=False)
         # Pandas' metadata depends on its version; that of the fields is constant.

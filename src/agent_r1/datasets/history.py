@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 from kedro.io import AbstractDataset, DatasetError
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.lineage import Committed, ManifestStore
 from agent_r1.lineage.branches import BranchBook
 
@@ -82,7 +82,7 @@ class HistoryDataset(AbstractDataset):
             raise DatasetError(
                 f"'{member.record.dataset}' was committed by {member.manifest}, but {path} is gone"
             )
-        return schemas.to_frame(pq.read_table(path, partitioning=None))
+        return tables.to_frame(pq.read_table(path, partitioning=None))
 
     def _node_runs(self) -> pd.DataFrame:
         runs = (manifest for _, manifest in self.store.all() if not manifest.aside)

@@ -16,7 +16,7 @@ from typing import Literal
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.engines.base import Sampling
 from agent_r1.engines.playback import KnownAction, PlaybackEngine
 
@@ -41,7 +41,7 @@ class RecordedEngine(PlaybackEngine):
         Raises:
             SchemaError: ``rollouts`` does not fit its schema.
         """
-        table = schemas.to_arrow(rollouts, "rollouts", extra="drop").select(_COLUMNS)
+        table = tables.to_arrow(rollouts, "rollouts", extra="drop").select(_COLUMNS)
         self._actions: dict[tuple[str, int], tuple[list[int], list[float]]] = {}
         versions: Counter[str] = Counter()
         for trajectory, step, token_ids, logprobs, said in zip(

@@ -6,7 +6,7 @@ import functools
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.environments.search import SearchIndex, index_pages
 
 
@@ -21,8 +21,8 @@ class Resources:
         Raises:
             SchemaError: ``documents`` does not fit its schema.
         """
-        self.documents = schemas.empty("documents") if documents is None else documents
-        self._pages = schemas.conform(self.documents, "documents")
+        self.documents = tables.empty("documents") if documents is None else documents
+        self._pages = tables.conform(self.documents, "documents")
 
     @functools.cached_property
     def index(self) -> SearchIndex:

@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 import pyarrow.parquet as pq
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.lineage import InputRecord, LineageError, ManifestStore
 from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
@@ -142,7 +142,7 @@ class _Replay:
         evaluation = EvaluationParameters.read(self._parameter("evaluation"), "evaluation")
         if self._stage == "validate_policy":
             evaluation = evaluation.model_copy(update={"splits": ("validation",)})
-        chosen = choose_tasks(schemas.conform(tasks, "tasks"), evaluation)
+        chosen = choose_tasks(tables.conform(tasks, "tasks"), evaluation)
         return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
 
     def _sampled_groups(self) -> pd.DataFrame | None:
@@ -200,7 +200,7 @@ class _Replay:
 
 def _read(path: Path) -> pd.DataFrame:
     try:
-        return schemas.to_frame(pq.read_table(path, partitioning=None))
+        return tables.to_frame(pq.read_table(path, partitioning=None))
     except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
         raise LineageError(f"cannot read {path}: {error}. See kedro verify.") from error
 

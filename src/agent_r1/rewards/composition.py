@@ -19,13 +19,14 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field, SerializeAsAny, field_validator
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.mdp import EndReason
 from agent_r1.parameters import ParameterError, Parameters
 from agent_r1.rewards.base import Steps, TermParameters
 from agent_r1.rewards.outcome import OutcomeParameters
 from agent_r1.rewards.registry import TERMS, term
-from agent_r1.schemas import SchemaError, ragged
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import ragged
 from agent_r1.tables.trajectories import Trajectories, find_trajectories
 
 _DEFAULT_TERMS = ("outcome", "format")
@@ -122,7 +123,7 @@ def rewards_table(
     scored = (np.bincount(of_row, missing, len(trajectories.ids)) == 0)[of_row]
     reward = np.where(scored, reward, 0.0)
     total = np.bincount(of_row, reward, len(trajectories.ids))[of_row]
-    return schemas.build(
+    return tables.build(
         {
             "trajectory_id": rollouts["trajectory_id"].array.__arrow_array__(),
             "step_index": rollouts["step_index"].array.__arrow_array__(),

@@ -23,7 +23,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatFormat, ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.recorded import RecordedEngine
 from agent_r1.environments import EnvironmentParameters
@@ -116,7 +116,7 @@ def replay_with(
     on_progress: OnProgress | None = None,
 ) -> Replay:
     """`replay_trajectories` with a chat format and environments that exist already."""
-    recorded = schemas.conform(rollouts, "rollouts")
+    recorded = tables.conform(rollouts, "rollouts")
     engine = RecordedEngine(recorded, policy_version)
     failed = [row for row in _rows(recorded) if row["end_reason"] == EndReason.INFRASTRUCTURE]
     failures = _first_of_each(failed)
@@ -130,7 +130,7 @@ def replay_with(
         row = _failed_start(request, parameters, engine.weight_version)
         rows.append(_as_reported(row, failures[request.trajectory_id]))
     rows.sort(key=_key)
-    table = schemas.from_rows(rows, "rollouts")
+    table = tables.from_rows(rows, "rollouts")
     skipped = {_key(row) for row in failed}
     return _summary(recorded, table, skipped)
 
@@ -143,7 +143,7 @@ def _summary(recorded: pd.DataFrame, table: pd.DataFrame, skipped: set[tuple[str
 
 
 def _rows(frame: pd.DataFrame) -> list[_Row]:
-    return schemas.to_arrow(frame, "rollouts").to_pylist()
+    return tables.to_arrow(frame, "rollouts").to_pylist()
 
 
 def _key(row: _Row) -> tuple[str, int]:

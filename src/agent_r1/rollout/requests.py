@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 
@@ -91,7 +91,7 @@ def group_requests(
     The seed of each attempt is derived from (seed, iteration, stage, trajectory id): no two of a
     group, or of a run, are the same.
     """
-    rows: list[Mapping[str, Any]] = schemas.to_arrow(tasks, "tasks", extra="drop").to_pylist()
+    rows: list[Mapping[str, Any]] = tables.to_arrow(tasks, "tasks", extra="drop").to_pylist()
     requests = []
     for task in rows:
         group = f"{iteration}/{task['task_id']}"

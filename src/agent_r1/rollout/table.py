@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.rollout.trajectory import Trajectory
 
 
@@ -24,4 +24,4 @@ def _table(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
     """Column by column: half the time of row by row."""
     schema = schemas.SCHEMAS[name]
     columns = [pa.array([row[field.name] for row in rows], type=field.type) for field in schema]
-    return schemas.to_frame(pa.Table.from_arrays(columns, schema=schema))
+    return tables.to_frame(pa.Table.from_arrays(columns, schema=schema))

@@ -15,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 
 ROWS = "rows"
 """Stands for the column where a step has different numbers of rows; values are counts."""
@@ -90,7 +90,7 @@ def _by_step(frame: pd.DataFrame, table: str) -> dict[_Step, list[_Row]]:
     """The rows of each step, steps in the order of their first rows."""
     steps: dict[_Step, list[_Row]] = {}
     name, *index = _key(table)
-    for row in schemas.to_arrow(frame, table, extra="drop").to_pylist():
+    for row in tables.to_arrow(frame, table, extra="drop").to_pylist():
         steps.setdefault((row[name], row[index[0]] if index else None), []).append(row)
     return steps
 

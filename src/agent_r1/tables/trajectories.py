@@ -14,7 +14,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from agent_r1.schemas import SchemaError, one_array
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import one_array
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_list, refuse_twins
 from agent_r1.tasks.paragraphs import supporting_script
 from agent_r1.tasks.source import TEXT_ANSWERS, FileSourceParameters, Source, Tables, from_files
@@ -49,7 +49,7 @@ def load_fanoutqa(
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
     refuse_twins(((row.value["id"], row) for row in rows), "id")
-    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:

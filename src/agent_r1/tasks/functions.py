@@ -15,7 +15,7 @@ import json
 import random
 from typing import Any
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.script import answer
@@ -82,7 +82,7 @@ def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") 
             texts.add(row["prompt"])
             name = f"functions:{split}:{number}"
             rows.append({"task_id": name, "environment": environment, "split": split, **row})
-    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+    return tables.from_rows(rows, "tasks"), tables.empty("documents")
 
 
 def _task(family: str, name: str, draw: random.Random) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.storage.hashing import text_sha256
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.script import answer, call
@@ -44,7 +44,7 @@ def load_gsm8k(
     refuse_twins(
         ((task["task_id"], row) for task, row in zip(tasks, rows, strict=True)), "question"
     )
-    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.tasks.files import Row, TaskFileError, read_list, refuse_twins
 from agent_r1.tasks.paragraphs import (
     check_context,
@@ -53,7 +53,7 @@ def load_hotpotqa(
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
     refuse_twins(((row.value["_id"], row) for row in rows), "_id")
-    return schemas.from_rows(tasks, "tasks"), documents_of(tasks, "hotpotqa")
+    return tables.from_rows(tasks, "tasks"), documents_of(tasks, "hotpotqa")
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
@@ -50,7 +50,7 @@ def load_humaneval(path: str | Path, split: str = "train", environment: str = "c
     rows = read_lines(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
     refuse_twins(((row.value["task_id"], row) for row in rows), "task_id")
-    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_rows, refuse_twins
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
@@ -72,7 +72,7 @@ def load_mbpp(
     rows = read_rows(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment, challenge_tests) for row in rows]
     refuse_twins(((str(row.value["task_id"]), row) for row in rows), "task_id")
-    return schemas.from_rows(tasks, "tasks"), schemas.empty("documents")
+    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
 
 
 def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.tasks.knowledge_base import read_records
 from agent_r1.tasks.pages import Page, build_pages
 from agent_r1.tasks.parameters import TasksParameters
@@ -56,7 +56,7 @@ def build_tasks(
         {"document_id": page.document_id, "title": page.title, "text": page.text}
         for page in pages.values()
     ]
-    return schemas.from_rows(rows, "tasks"), schemas.from_rows(documents, "documents")
+    return tables.from_rows(rows, "tasks"), tables.from_rows(documents, "documents")
 
 
 def _split_questions(

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.paragraphs import documents_of, paragraph_source, supporting_script
 from agent_r1.tasks.source import Tables
@@ -35,7 +35,7 @@ def load_musique(
     refuse_twins(((row.text("id"), row) for row in rows), "id")
     kept = [row for row in rows if row.value.get("answerable", True) is not False]
     tasks = [_task(row, split, environment) for row in kept]
-    return schemas.from_rows(tasks, "tasks"), documents_of(tasks, "musique")
+    return tables.from_rows(tasks, "tasks"), documents_of(tasks, "musique")
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row
 from agent_r1.tasks.script import answer, call
 from agent_r1.tasks.source import (
@@ -53,7 +53,7 @@ def documents_of(tasks: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
     rows = [
         {"document_id": f"{prefix}:{title}", "title": title, "text": text} for title, text in pages
     ]
-    return each_page_once(schemas.from_rows(rows, "documents"))
+    return each_page_once(tables.from_rows(rows, "documents"))
 
 
 def paragraph_source(
@@ -70,12 +70,12 @@ def paragraph_source(
     def load_file(path: Path, inputs: SourceInputs) -> Tables:
         tasks, documents = load(path, inputs)
         if inputs.own.pages == "own":
-            return tasks, schemas.empty("documents")
+            return tasks, tables.empty("documents")
         payloads = [json.loads(text) for text in tasks["payload"]]
         for payload in payloads:
             del payload["context"]
         texts = [json.dumps(payload, ensure_ascii=False) for payload in payloads]
-        return schemas.conform(tasks.assign(payload=texts), "tasks"), documents
+        return tables.conform(tasks.assign(payload=texts), "tasks"), documents
 
     return Source("multihop_qa", from_files(load_file), parameters, TEXT_ANSWERS)
 

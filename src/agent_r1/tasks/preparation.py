@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import TaskFileError, TaskFiles
 from agent_r1.tasks.parameters import SplitSizes, TasksParameters
 from agent_r1.tasks.registry import default_source, find_source
@@ -42,7 +42,7 @@ def load_tasks(
         SchemaError: what a source gives does not fit the tables' schemas.
     """
     chosen = chosen_sources(parameters, environment)
-    tables = {}
+    by_source = {}
     for name, sizes in shares(parameters.sizes, chosen).items():
         source, own = find_source(name), chosen[name]
         inputs = SourceInputs(
@@ -52,9 +52,9 @@ def load_tasks(
             tuple(knowledge_base),
             files,
         )
-        tables[name] = source.load(inputs)
-    tasks, documents = merge(tables)
-    tasks = schemas.conform(tasks, "tasks", extra="error")
+        by_source[name] = source.load(inputs)
+    tasks, documents = merge(by_source)
+    tasks = tables.conform(tasks, "tasks", extra="error")
     _refuse_twins(tasks)
     _check_payloads(tasks)
     return tasks, documents

@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
@@ -77,7 +77,7 @@ def make_tasks(
                     continue
                 texts.add(entry["question"])
                 rows.append(_task(entry, verifier, split, environment))
-    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+    return tables.from_rows(rows, "tasks"), tables.empty("documents")
 
 
 def _task(

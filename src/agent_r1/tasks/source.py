@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 from pydantic import Field, field_validator
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.parameters import Parameters, nearest
 from agent_r1.storage.hashing import text_sha256
 from agent_r1.tasks.files import TaskFiles
@@ -121,7 +121,7 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
             every_tasks.append(_deal(tasks, splits, inputs))
             every_documents.append(documents)
         return (
-            schemas.conform(pd.concat(every_tasks, ignore_index=True), "tasks"),
+            tables.conform(pd.concat(every_tasks, ignore_index=True), "tasks"),
             each_page_once(pd.concat(every_documents, ignore_index=True)),
         )
 
@@ -154,20 +154,20 @@ def each_page_once(documents: pd.DataFrame) -> pd.DataFrame:
         f"{name}#{text_sha256(text)[:8]}" if twin else name
         for name, text, twin in zip(pages["document_id"], pages["text"], twins, strict=True)
     ]
-    return schemas.conform(pages.assign(document_id=ids), "documents")
+    return tables.conform(pages.assign(document_id=ids), "documents")
 
 
-def merge(tables: Mapping[str, Tables]) -> Tables:
+def merge(by_source: Mapping[str, Tables]) -> Tables:
     """The tables of several sources as one: sources in turn within each split, each page once.
 
     Families that two sources have (both HotpotQA and 2WikiMultihopQA know a ``comparison``) get the
     source's name in front: they are reported each by itself.
     """
-    if len(tables) == 1:
-        return next(iter(tables.values()))
+    if len(by_source) == 1:
+        return next(iter(by_source.values()))
     frames = []
-    families = Counter(each for tasks, _ in tables.values() for each in set(tasks["family"]))
-    for position, (source, (tasks, _)) in enumerate(tables.items()):
+    families = Counter(each for tasks, _ in by_source.values() for each in set(tasks["family"]))
+    for position, (source, (tasks, _)) in enumerate(by_source.items()):
         names = [f"{source}:{each}" if families[each] > 1 else each for each in tasks["family"]]
         tasks = tasks.assign(family=names)
         rank = tasks.groupby("split").cumcount()
@@ -175,9 +175,9 @@ def merge(tables: Mapping[str, Tables]) -> Tables:
         split = tasks["split"].map(schemas.SPLITS.index)
         frames.append(tasks.assign(_split=split, _rank=(rank + 1) / size, _source=position))
     ordered = pd.concat(frames, ignore_index=True).sort_values(["_split", "_rank", "_source"])
-    documents = pd.concat([documents for _, documents in tables.values()], ignore_index=True)
+    documents = pd.concat([documents for _, documents in by_source.values()], ignore_index=True)
     documents = each_page_once(documents)
     return (
-        schemas.conform(ordered.reset_index(drop=True), "tasks"),
+        tables.conform(ordered.reset_index(drop=True), "tasks"),
         documents,
     )

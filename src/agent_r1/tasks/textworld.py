@@ -28,7 +28,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
@@ -109,7 +109,7 @@ def load_textworld(
         for split, size in sizes.items()
         for number in range(min(size, getattr(parameters.max_games, split)))
     ]
-    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+    return tables.from_rows(rows, "tasks"), tables.empty("documents")
 
 
 def start_game(payload: Mapping[str, Any]) -> Any:

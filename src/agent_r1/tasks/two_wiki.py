@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_lines, read_list, refuse_twins
 from agent_r1.tasks.paragraphs import (
     ParagraphParameters,
@@ -64,7 +64,7 @@ def load_two_wiki(
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment, names) for row in rows]
     refuse_twins(((row.value["_id"], row) for row in rows), "_id")
-    return schemas.from_rows(tasks, "tasks"), documents_of(tasks, "2wikimultihopqa")
+    return tables.from_rows(tasks, "tasks"), documents_of(tasks, "2wikimultihopqa")
 
 
 def _read_aliases(path: Path) -> dict[str, list[str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_json
 from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
 
@@ -44,7 +44,7 @@ def load_wikipedia(path: str | Path, max_chars: int = 2000) -> Tables:
         documents.append(
             {"document_id": f"wikipedia:{title}", "title": title, "text": text[:max_chars]}
         )
-    return schemas.empty("tasks"), schemas.from_rows(documents, "documents")
+    return tables.empty("tasks"), tables.from_rows(documents, "documents")
 
 
 def _load(inputs: SourceInputs) -> Tables:

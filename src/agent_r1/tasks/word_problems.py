@@ -19,7 +19,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.script import answer, call
@@ -145,7 +145,7 @@ def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -
             texts.add(row["prompt"])
             name = f"word_problems:{split}:{number}"
             rows.append({"task_id": name, "environment": environment, "split": split, **row})
-    return schemas.from_rows(rows, "tasks"), schemas.empty("documents")
+    return tables.from_rows(rows, "tasks"), tables.empty("documents")
 
 
 def _partitions(names: tuple[str, ...], seed: int) -> dict[str, list[str]]:

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 from kedro.pipeline import Pipeline
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.lineage import Manifest, ManifestStore
 from agent_r1.tracking.run_metrics import Point, has_points, points
 
@@ -87,7 +87,7 @@ def produced_by(
         for record in manifest.outputs:
             path = project / record.path
             if has_points(record.dataset) and path.is_file():
-                table = schemas.to_frame(pq.read_table(path, partitioning=None))
+                table = tables.to_frame(pq.read_table(path, partitioning=None))
                 found += points(record.dataset, table)
     return Produced(manifests, tuple(found))
 

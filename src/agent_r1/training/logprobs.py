@@ -23,10 +23,10 @@ from pydantic import Field
 from torch.utils.checkpoint import checkpoint
 from transformers import PreTrainedModel
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import Parameters
-from agent_r1.schemas import Ragged
 from agent_r1.storage.hashing import folder_sha256
+from agent_r1.tables.arrays import Ragged
 from agent_r1.training.batching import MicroBatch, micro_batches
 from agent_r1.training.critic import load_critic
 from agent_r1.training.policy import ModelParameters, load_policy
@@ -196,7 +196,7 @@ def logprobs_table(
             if same
             else token_logprobs(load_policy(reference, model.torch_dtype), sequences, size)
         )
-    offsets = schemas.ragged(rollouts["action_token_ids"]).offsets
+    offsets = tables.ragged(rollouts["action_token_ids"]).offsets
     columns = {
         "trajectory_id": rollouts["trajectory_id"].array.__arrow_array__(),
         "step_index": rollouts["step_index"].array.__arrow_array__(),
@@ -207,4 +207,4 @@ def logprobs_table(
     if parameters.values:
         judge = load_critic(critic, actor, model.torch_dtype)
         columns |= value_columns(rollouts, judge, actor, size)
-    return schemas.build(columns, "logprobs")
+    return tables.build(columns, "logprobs")

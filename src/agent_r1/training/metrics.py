@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 
 
 class MetricLog:
@@ -21,14 +21,14 @@ class MetricLog:
 
     def table(self) -> pd.DataFrame:
         """What was recorded, as a table of schema ``metrics``."""
-        return schemas.from_rows(self._rows, "metrics")
+        return tables.from_rows(self._rows, "metrics")
 
 
 def with_values(table: pd.DataFrame, **values: float) -> pd.DataFrame:
     """A ``metrics`` table with further values of the whole update, at step 0."""
     log = MetricLog()
     log.add(0, **values)
-    return schemas.conform(pd.concat([table, log.table()], ignore_index=True), "metrics")
+    return tables.conform(pd.concat([table, log.table()], ignore_index=True), "metrics")
 
 
 class Totals:

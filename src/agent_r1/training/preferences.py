@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.advantages.groups import group_statistics
 from agent_r1.tables.trajectories import align, codes, find_trajectories
 
@@ -44,4 +44,4 @@ def best_against_worst(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> pd.Data
                 "rejected_reward": scores[worst],
             }
         )
-    return schemas.from_rows(rows, "preferences")
+    return tables.from_rows(rows, "preferences")

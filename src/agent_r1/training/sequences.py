@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from agent_r1.mdp import ActionType
-from agent_r1.schemas import Ragged, SchemaError, ragged
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import Ragged, ragged
 from agent_r1.tables.trajectories import Trajectories, find_trajectories
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from agent_r1.schemas import SchemaError, ragged
+from agent_r1.schemas import SchemaError
+from agent_r1.tables.arrays import ragged
 
 
 def token_column(frame: pd.DataFrame, table: str, column: str, lengths: np.ndarray) -> np.ndarray:

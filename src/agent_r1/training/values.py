@@ -16,7 +16,7 @@ import pyarrow as pa
 import torch
 from transformers import PreTrainedModel
 
-from agent_r1.schemas import Ragged, ragged
+from agent_r1.tables.arrays import Ragged, ragged
 from agent_r1.tables.trajectories import find_trajectories
 from agent_r1.training.batching import micro_batches
 from agent_r1.training.critic import Critic

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from step_tables import per_token, rewards, rollouts, step
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.schemas import SchemaError
+from tests.support.step_tables import per_token, rewards, rollouts, step
 
 
 def group(scores: list[float | None], **parameters) -> tuple[list[float], pd.DataFrame]:
@@ -53,7 +53,7 @@ def test_every_token_of_every_step_gets_the_trajectory_s_advantage() -> None:
     assert [list(values) for values in result["loss_mask"]] == [[True] * 3, [True], [], [True] * 2]
     assert result["group_size"].tolist() == [2, 2, 2, 2]
     assert result["returns"].isna().all()
-    assert result.equals(schemas.conform(result, "advantages"))
+    assert result.equals(tables.conform(result, "advantages"))
 
 
 @pytest.mark.parametrize("normalize_std", [True, False])

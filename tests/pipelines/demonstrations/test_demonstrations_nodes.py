@@ -1,10 +1,9 @@
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.demonstrations.nodes import build_demonstrations
@@ -13,8 +12,8 @@ from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.tasks.demonstrations import DemonstrationError
 from agent_r1.tasks.knowledge_base import FOLDER
 from agent_r1.tasks.multihop import build_tasks
+from tests.support import REPOSITORY
 
-ROOT = Path(__file__).parents[3]
 ROLLOUT = {"max_tokens_per_step": 200, "max_context_tokens": 4000}
 COUNT = 120
 
@@ -22,7 +21,7 @@ COUNT = 120
 @pytest.fixture(scope="module")
 def world():
     tables = (
-        pd.read_parquet(ROOT / FOLDER / f"{name}.parquet")
+        pd.read_parquet(REPOSITORY / FOLDER / f"{name}.parquet")
         for name in ("countries", "cities", "elements")
     )
     return build_tasks(*tables, {})
@@ -53,7 +52,7 @@ def solved(rollouts, tasks):
 
 
 def test_they_are_rollouts_of_training_tasks(perfect, world):
-    table = schemas.conform(perfect, "rollouts", extra="error")
+    table = tables.conform(perfect, "rollouts", extra="error")
     tasks, _ = world
     split = dict(zip(tasks["task_id"], tasks["split"], strict=True))
     assert {split[task] for task in table["task_id"]} == {"train"}
@@ -63,8 +62,8 @@ def test_they_are_rollouts_of_training_tasks(perfect, world):
 
 
 def test_nothing_was_sampled_so_every_logprob_is_zero(perfect):
-    tokens = schemas.ragged(perfect["action_token_ids"])
-    logprobs = schemas.ragged(perfect["action_logprobs"])
+    tokens = tables.ragged(perfect["action_token_ids"])
+    logprobs = tables.ragged(perfect["action_logprobs"])
     assert (tokens.lengths == logprobs.lengths).all()
     assert not logprobs.values.any()
 

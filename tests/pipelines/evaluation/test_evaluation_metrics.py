@@ -2,10 +2,10 @@ import json
 
 import pandas as pd
 import pytest
-from step_tables import rollouts, step, tasks
 
 from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes, tool_outcomes
 from agent_r1.pipelines.reward.nodes import score_rewards
+from tests.support.step_tables import rollouts, step, tasks
 
 
 def attempt(task, greedy, exact, f1=None, steps=2, calls=1, errors=0, ret=None, family="a"):

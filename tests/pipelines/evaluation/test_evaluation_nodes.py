@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import Action, ActionType, ToolCall
@@ -36,7 +36,7 @@ def task(number, split, family="city.country", answers=("Arland",)):
 
 
 def table(*rows):
-    return schemas.from_rows(rows, "tasks")
+    return tables.from_rows(rows, "tasks")
 
 
 def search(title, tool="search"):
@@ -101,9 +101,9 @@ def test_p40_a_policy_gets_the_scores_that_were_computed_by_hand(evaluate):
     assert by_family["city.country"] == pytest.approx(1 / 2)
     assert by_family["country.capital"] == pytest.approx(1 / 2)
     assert len(rollouts) == len(rewards) == 2 + 3 + 1 + 3 + 2 + 1
-    schemas.conform(evaluation, "evaluation", extra="error")
-    schemas.conform(rollouts, "rollouts", extra="error")
-    schemas.conform(rewards, "rewards", extra="error")
+    tables.conform(evaluation, "evaluation", extra="error")
+    tables.conform(rollouts, "rollouts", extra="error")
+    tables.conform(rewards, "rewards", extra="error")
 
 
 def test_greedy_attempts_stand_last_with_temperature_zero(evaluate):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from step_tables import rollouts, step
-from tiny_policies import write_policy
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.training.optimizer import write_empty
+from tests.support.step_tables import rollouts, step
+from tests.support.tiny_policies import write_policy
 
 TABLE = rollouts(
     step("p/0", 0, [1, 2], [3, 4, 5]),
@@ -35,7 +35,7 @@ def folders(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 def test_a_row_per_step_and_a_number_per_token(folders: tuple[Path, Path, Path]) -> None:
     table = compute_logprobs(TABLE, *folders, {}, {})
-    assert table.equals(schemas.conform(table, "logprobs"))
+    assert table.equals(tables.conform(table, "logprobs"))
     for column in ("policy_logprobs", "reference_logprobs"):
         assert [len(values) for values in table[column]] == [3, 1, 2, 0]
         assert max(value for values in table[column] for value in values) < 0

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from step_tables import rewards, rollouts, step
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.pipelines.preferences.nodes import build_preferences
+from tests.support.step_tables import rewards, rollouts, step
 
 TABLE = rollouts(
     *(step(f"p/{index}") for index in range(4)),
@@ -34,7 +34,7 @@ def test_the_best_is_chosen_against_the_worst_and_ties_give_no_pair() -> None:
             "rejected_reward": 0.0,
         }
     ]
-    assert pairs.equals(schemas.conform(pairs, "preferences"))
+    assert pairs.equals(tables.conform(pairs, "preferences"))
 
 
 def test_row_order_does_not_matter() -> None:
@@ -44,5 +44,5 @@ def test_row_order_does_not_matter() -> None:
 
 @pytest.mark.parametrize("objective", [None, "ppo_clip"])
 def test_other_objectives_get_the_empty_table(objective: str | None) -> None:
-    assert build_preferences(TABLE, REWARDS, objective).equals(schemas.empty("preferences"))
-    assert build_preferences(TABLE, REWARDS).equals(schemas.empty("preferences"))
+    assert build_preferences(TABLE, REWARDS, objective).equals(tables.empty("preferences"))
+    assert build_preferences(TABLE, REWARDS).equals(tables.empty("preferences"))

@@ -1,15 +1,13 @@
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.datasets import ArrowParquetDataset
 from agent_r1.pipelines.prepare_tasks.nodes import prepare_tasks
 from agent_r1.tasks.knowledge_base import FOLDER, KnowledgeBaseError
 from agent_r1.tasks.parameters import TasksParameters
+from tests.support import REPOSITORY
 
-ROOT = Path(__file__).parents[3]
 SMALL = {"sizes": dict.fromkeys(schemas.SPLITS, 44)}
 
 
@@ -17,32 +15,32 @@ SMALL = {"sizes": dict.fromkeys(schemas.SPLITS, 44)}
 def knowledge_base():
     """As the catalog loads it."""
     return [
-        ArrowParquetDataset(filepath=str(ROOT / FOLDER / f"{name}.parquet")).load()
+        ArrowParquetDataset(filepath=str(REPOSITORY / FOLDER / f"{name}.parquet")).load()
         for name in ("countries", "cities", "elements")
     ]
 
 
 @pytest.fixture(scope="module")
-def tables(knowledge_base):
+def prepared(knowledge_base):
     return prepare_tasks(*knowledge_base, SMALL)
 
 
-def test_both_tables_fit_their_schemas(tables):
-    tasks, documents = tables
-    schemas.to_arrow(tasks, "tasks")
-    schemas.to_arrow(documents, "documents")
+def test_both_tables_fit_their_schemas(prepared):
+    tasks, documents = prepared
+    tables.to_arrow(tasks, "tasks")
+    tables.to_arrow(documents, "documents")
     assert tasks.groupby("split").size().to_dict() == dict.fromkeys(schemas.SPLITS, 44)
 
 
-def test_the_same_files_give_the_same_tables(knowledge_base, tables):
+def test_the_same_files_give_the_same_tables(knowledge_base, prepared):
     again = prepare_tasks(*knowledge_base, TasksParameters.read(SMALL, "tasks"))
-    for table, other in zip(tables, again, strict=True):
+    for table, other in zip(prepared, again, strict=True):
         pd.testing.assert_frame_equal(table, other)
 
 
-def test_another_split_seed_holds_other_countries_out(knowledge_base, tables):
+def test_another_split_seed_holds_other_countries_out(knowledge_base, prepared):
     other, _ = prepare_tasks(*knowledge_base, SMALL | {"split_seed": 2})
-    held_out = [set(t.loc[t["split"] == "held_out", "task_id"]) for t in (tables[0], other)]
+    held_out = [set(t.loc[t["split"] == "held_out", "task_id"]) for t in (prepared[0], other)]
     assert held_out[0] != held_out[1]
 
 

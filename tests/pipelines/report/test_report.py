@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 import pandas as pd
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.datasets import History
 from agent_r1.pipelines.report.exposure import measure_exposure
 from agent_r1.pipelines.report.nodes import build_report
@@ -33,7 +33,7 @@ def evaluation(exact_match, splits=("in_domain", "held_out", "ood"), greedy=0.5)
         for split in splits
         for family in (None, "city.country")
     ]
-    return schemas.from_rows(rows, "evaluation")
+    return tables.from_rows(rows, "evaluation")
 
 
 def rewards(iteration, *values):
@@ -49,7 +49,7 @@ def rewards(iteration, *values):
         for number, value in enumerate(values)
         for step in range(2)
     ]
-    return schemas.from_rows(rows, "rewards")
+    return tables.from_rows(rows, "rewards")
 
 
 def metrics(**values):
@@ -58,7 +58,7 @@ def metrics(**values):
         for name, by_step in values.items()
         for step, value in enumerate(by_step)
     ]
-    return schemas.from_rows(rows, "metrics")
+    return tables.from_rows(rows, "metrics")
 
 
 def task(task_id, split, *entities):
@@ -74,7 +74,7 @@ def task(task_id, split, *entities):
     }
 
 
-TASKS = schemas.from_rows(
+TASKS = tables.from_rows(
     [
         task("a", "train", "Lyon", "France"),
         task("b", "held_out", "Oslo", "Norway"),
@@ -214,7 +214,7 @@ def test_the_page_is_whole_and_needs_no_other_file(history):
 
 
 def test_nothing_is_said_of_entities_where_tasks_name_none(history):
-    tasks = schemas.from_rows([task("a", "train"), task("b", "held_out")], "tasks")
+    tasks = tables.from_rows([task("a", "train"), task("b", "held_out")], "tasks")
     _, text, _ = report(history, tasks)
     assert Page(text).open == []
     assert "entit" not in text.lower()
@@ -254,7 +254,7 @@ def test_exposure_counts_held_out_entities_and_finds_none_of_them_in_training():
 
 
 def test_exposure_reports_a_leak_wherever_it_is():
-    tasks = pd.concat([TASKS, schemas.from_rows([task("d", "train", "Norway")], "tasks")])
+    tasks = pd.concat([TASKS, tables.from_rows([task("d", "train", "Norway")], "tasks")])
     (row,) = measure_exposure(tasks, demonstrations(("Oslo", ""), ("", "<answer>Bergen</answer>")))
     assert (row.in_training, row.in_demonstrations) == (1, 2)
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from step_tables import rollouts, step, tasks
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.rewards import RewardParameters
 from agent_r1.schemas import SchemaError
+from tests.support.step_tables import rollouts, step, tasks
 
 TASKS = tasks(q=["Paris"])
 OUTCOME = {"terms": {"outcome": {}}}
@@ -43,7 +43,7 @@ def test_by_default_a_right_answer_earns_one_and_a_well_formed_one_a_tenth() -> 
         {"format": 0.1, "outcome": 1.0},
         {"format": 0.1, "outcome": 0.0},
     ]
-    assert table.equals(schemas.conform(table, "rewards"))
+    assert table.equals(tables.conform(table, "rewards"))
 
 
 def test_components_are_weighted_and_sum_to_the_reward() -> None:

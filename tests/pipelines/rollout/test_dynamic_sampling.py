@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.display import progress
 from agent_r1.engines.scripted import ScriptedEngine
@@ -70,7 +70,7 @@ def tasks():
         }
         for number in range(COUNT + 2)
     ]
-    return schemas.from_rows(rows, "tasks")
+    return tables.from_rows(rows, "tasks")
 
 
 def drawn(tasks, parameters):
@@ -128,7 +128,7 @@ def test_groups_without_a_signal_are_replaced_and_all_are_recorded(play, tasks):
         {"round": 2, "rewards": [low, low], "mean_reward": low} | same,
         {"round": 3, "rewards": [high, low]} | mixed,
     ]
-    rows = schemas.to_arrow(groups, "sampled_groups").to_pylist()
+    rows = tables.to_arrow(groups, "sampled_groups").to_pylist()
     for row, wanted, task in zip(rows, expected, order, strict=False):
         assert (row["group_id"], row["task_id"]) == (f"{ITERATION}/{task}", task)
         # Both answers have as many tokens.
@@ -158,7 +158,7 @@ def test_a_round_that_has_all_it_wants_is_the_last(play, caplog):
 def test_off_is_what_it_was_before(play, tasks, policy_folder, documents):
     """Requests, seeds and rows, made here as the node made them before it could sample."""
     parameters = rollout(rounds=0)
-    chosen = select_tasks(schemas.conform(tasks, "tasks"), 3, 1, 0)
+    chosen = select_tasks(tables.conform(tasks, "tasks"), 3, 1, 0)
     wanted = group_requests(chosen, ITERATION, [1.0, 1.0], 0, "generate_rollouts")
     assert rollout_requests(tasks, parameters, 0, ITERATION) == wanted
     assert [(one.trajectory_id, one.seed) for one in wanted] == PINNED
@@ -241,7 +241,7 @@ def test_p12_a_failed_trajectory_is_null_in_the_record(play, tasks, monkeypatch)
 
     monkeypatch.setattr(MultihopQAEnv, "reset", flaky)
     rollouts, _, groups = play(["", "rw", "rw", "rw"])
-    first = schemas.to_arrow(groups, "sampled_groups").to_pylist()[0]
+    first = tables.to_arrow(groups, "sampled_groups").to_pylist()[0]
     assert (first["rewards"], first["scored"], first["mean_reward"]) == ([None, None], 0, None)
     assert (first["kept"], first["reason"]) == (False, "too_few_scored")
     assert "infrastructure" not in set(rollouts["end_reason"])
@@ -278,7 +278,7 @@ def test_it_is_a_function_of_its_inputs(play, tasks, changes):
 
 def test_p39_no_two_trajectories_of_all_rounds_have_an_id_or_a_seed_in_common(play, tasks):
     _, _, groups = play(["ww"] * COUNT, rollout(rounds=3))
-    chosen = schemas.conform(tasks, "tasks").set_index("task_id", drop=False)
+    chosen = tables.conform(tasks, "tasks").set_index("task_id", drop=False)
     order = chosen.loc[groups["task_id"]].reset_index(drop=True)
     wanted = group_requests(order, ITERATION, [1.0, 1.0], 0, "generate_rollouts")
     assert len({one.trajectory_id for one in wanted}) == len({one.seed for one in wanted}) == 18
@@ -333,9 +333,9 @@ def test_a_replay_finds_what_was_recorded(play, tasks, policy_folder, documents)
 )  # fmt: skip
 def test_a_value_that_was_changed_is_named(play, tasks, row, column, value):
     rollouts, _, groups = play(PLAN)
-    rows = schemas.to_arrow(groups, "sampled_groups").to_pylist()
+    rows = tables.to_arrow(groups, "sampled_groups").to_pylist()
     rows[row][column] = value
-    (found,) = again(schemas.from_rows(rows, "sampled_groups"), rollouts, tasks)
+    (found,) = again(tables.from_rows(rows, "sampled_groups"), rollouts, tasks)
     assert (found.trajectory_id, found.column) == (groups["group_id"][row], column)
     assert str(found).startswith(f"{groups['group_id'][row]}, {column}: recorded ")
 
@@ -350,8 +350,8 @@ def test_a_dropped_group_that_was_removed_is_named(play, tasks):
 def test_rewards_of_a_dropped_group_that_would_have_been_a_signal_are_found(play, tasks):
     """Then it would have been kept, and others would not have been drawn."""
     rollouts, _, groups = play(PLAN)
-    rows = schemas.to_arrow(groups, "sampled_groups").to_pylist()
+    rows = tables.to_arrow(groups, "sampled_groups").to_pylist()
     rows[0]["rewards"] = [1.0, 0.0]
-    found = again(schemas.from_rows(rows, "sampled_groups"), rollouts, tasks)
+    found = again(tables.from_rows(rows, "sampled_groups"), rollouts, tasks)
     named = {(one.trajectory_id, one.column) for one in found}
     assert {(groups["group_id"][0], "kept"), (groups["group_id"][5], "rows")} <= named

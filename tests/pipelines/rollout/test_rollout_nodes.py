@@ -7,10 +7,9 @@ import shutil
 import pandas as pd
 import pytest
 import torch
-from rollout.invariants import check_tables
 from transformers import Gemma3Config, GPT2Config, LlamaConfig, LlamaForCausalLM
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.local import LocalEngine
 from agent_r1.environments.multihop_qa import MultihopQAEnv
@@ -22,6 +21,7 @@ from agent_r1.pipelines.rollout.nodes import (
 )
 from agent_r1.rollout import BrokenEnvironmentError, RolloutParameters, replay_trajectories
 from agent_r1.storage.hashing import folder_sha256
+from tests.support.invariants import check_tables
 
 ROLLOUT = {
     "tasks_per_iteration": 3,
@@ -71,7 +71,7 @@ def tasks():
         }
         for number in range(8)
     ]
-    return schemas.from_rows(rows, "tasks")
+    return tables.from_rows(rows, "tasks")
 
 
 def run_all(policy, tasks, documents, engine=None, iteration="iter_00001", seed=0, **changes):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from rollout.invariants import check_tables
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.environments import EnvironmentParameters
@@ -21,6 +20,7 @@ from agent_r1.rollout import (
 )
 from agent_r1.tasks.textworld import load_textworld
 from agent_r1.training.sequences import build_sequences
+from tests.support.invariants import check_tables
 
 GAME = {"quest_length": 22}
 # A byte is a token.
@@ -62,6 +62,4 @@ def test_the_shortest_way_is_demonstrated_replayed_and_trained_on(policy_folder,
     )
     assert again.differences == []
     assert again.compared == len(rollouts)
-    assert schemas.to_arrow(again.rollouts, "rollouts").equals(
-        schemas.to_arrow(rollouts, "rollouts")
-    )
+    assert tables.to_arrow(again.rollouts, "rollouts").equals(tables.to_arrow(rollouts, "rollouts"))

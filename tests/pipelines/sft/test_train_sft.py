@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from step_tables import rollouts, step
-from tiny_policies import VOCABULARY, write_policy
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.sft.nodes import import_policy, train_sft
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty
 from agent_r1.training.policy import ModelFolderError
+from tests.support.step_tables import rollouts, step
+from tests.support.tiny_policies import VOCABULARY, write_policy
 
 RANDOM = np.random.default_rng(0)
 DEMONSTRATIONS = rollouts(
@@ -49,7 +49,7 @@ def test_what_rl_starts_from(base: Path) -> None:
     assert is_empty(state)
     assert controllers == {}
     assert metrics["step"].unique().tolist() == [0, 1, 2]
-    assert metrics.equals(schemas.conform(metrics, "metrics"))
+    assert metrics.equals(tables.conform(metrics, "metrics"))
 
 
 def test_the_same_seed_gives_the_same_bytes(base: Path) -> None:

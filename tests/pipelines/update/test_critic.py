@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file
-from step_tables import rewards, rollouts, step
-from tiny_policies import VOCABULARY, write_policy
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.pipelines.advantage.nodes import compute_advantages
 from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty, write_empty
+from tests.support.step_tables import rewards, rollouts, step
+from tests.support.tiny_policies import VOCABULARY, write_policy
 
 RANDOM = np.random.default_rng(0)
 TABLE = rollouts(
@@ -59,7 +59,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Outputs:
         (tmp_path / name).mkdir()
     policy = write_policy(tmp_path / "policy")
     critic, state = (write_empty(tmp_path / name, "none yet") for name in ("critic", "state"))
-    return Outputs(policy, critic, state, {}, schemas.empty("metrics"))
+    return Outputs(policy, critic, state, {}, tables.empty("metrics"))
 
 
 def iterate(
@@ -88,7 +88,7 @@ def iterate(
         table,
         logprobs,
         compute_advantages(table, REWARDS, logprobs, advantage),
-        schemas.empty("preferences"),
+        tables.empty("preferences"),
         parameters,
         {},
         0,
@@ -100,7 +100,7 @@ def iterate(
 def test_values_are_zero_before_the_first_update_and_null_unless_asked_for(start: Outputs) -> None:
     folders = (start.policy, start.policy, start.critic)
     table = compute_logprobs(TABLE, *folders, {"values": True}, {})
-    assert table.equals(schemas.conform(table, "logprobs"))
+    assert table.equals(tables.conform(table, "logprobs"))
     assert table["values"].tolist() == [[0.0] * 5] * 8
     bootstrap = table["bootstrap_value"]
     assert bootstrap.isna().tolist() == [True, True, True, False] * 2
@@ -189,7 +189,7 @@ def test_an_estimator_without_returns_is_named(start: Outputs) -> None:
             TABLE,
             logprobs,
             compute_advantages(TABLE, REWARDS, logprobs, {"estimator": "grpo"}),
-            schemas.empty("preferences"),
+            tables.empty("preferences"),
             {"critic": {"backbone": "own"}},
             {},
             0,

@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from safetensors.torch import load_file
-from step_tables import rewards, rollouts, step
-from tiny_policies import VOCABULARY, write_policy
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.advantage.nodes import compute_advantages
@@ -22,6 +20,8 @@ from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import write_empty
+from tests.support.step_tables import rewards, rollouts, step
+from tests.support.tiny_policies import VOCABULARY, write_policy
 
 RANDOM = np.random.default_rng(0)
 TABLE = rollouts(
@@ -95,7 +95,7 @@ def test_an_iteration_gives_the_next_policy_and_all_that_the_next_update_needs(
         "trainer_state.json",
     }
     assert controllers == {}
-    assert metrics.equals(schemas.conform(metrics, "metrics"))
+    assert metrics.equals(tables.conform(metrics, "metrics"))
     values = metrics[metrics["step"] == 0].set_index("metric")["value"]
     assert values["initial_ratio_max_deviation"] < 1e-4
     assert values["trained_trajectories"] == 7
@@ -139,7 +139,7 @@ def test_tables_that_do_not_fit_are_refused_before_anything_is_staged(
             TABLE,
             logprobs.head(7),
             advantages,
-            schemas.empty("preferences"),
+            tables.empty("preferences"),
             {},
             {},
             0,
@@ -207,7 +207,7 @@ def test_dpo_needs_the_reference(experiment: Experiment) -> None:
             TABLE,
             logprobs,
             compute_advantages(TABLE, REWARDS, logprobs, {}),
-            schemas.empty("preferences"),
+            tables.empty("preferences"),
             {"objective": "dpo"},
             {},
             0,

@@ -2,7 +2,6 @@
 
 import importlib
 import unicodedata
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -10,13 +9,12 @@ import pytest
 from agent_r1.shipped.knowledge_base.nodes import build_cities, build_countries, build_elements
 from agent_r1.tasks.knowledge_base import FOLDER, TABLES, read_records
 from agent_r1.tasks.spelling import key
-
-ROOT = Path(__file__).parents[3]
+from tests.support import REPOSITORY
 
 
 @pytest.fixture(scope="module")
 def committed():
-    return {name: pd.read_parquet(ROOT / FOLDER / f"{name}.parquet") for name in TABLES}
+    return {name: pd.read_parquet(REPOSITORY / FOLDER / f"{name}.parquet") for name in TABLES}
 
 
 def test_the_committed_tables_are_well_formed(committed):

@@ -8,9 +8,9 @@ from __future__ import annotations
 import textwrap
 
 import pytest
-from cheats import CHEATS, ENDLESS
 
 from agent_r1.tools.sandbox import Level, SandboxParameters, run_tests
+from tests.support.cheats import CHEATS, ENDLESS
 
 TESTS = """
 def check(candidate):

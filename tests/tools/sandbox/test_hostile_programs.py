@@ -1,4 +1,4 @@
-"""Programs that attack the machine (`attacks`), one after the other.
+"""Programs that attack the machine (`tests.support.attacks`), one after the other.
 
 Pinned for each, at each level: what was tried has failed; the program ended in one of the ways that
 are expected; nothing that it started is running afterwards; as a solution, it does not pass.
@@ -15,11 +15,11 @@ import time
 from pathlib import Path
 
 import pytest
-from attacks import ATTACKS, CANARY, MARK, NEED_HIDDEN_FILES, PRELUDE, Attack
 
 import agent_r1
 from agent_r1.tools.sandbox import Level, Sandbox, SandboxParameters, run_tests
 from agent_r1.tools.sandbox.levels import probe
+from tests.support.attacks import ATTACKS, CANARY, MARK, NEED_HIDDEN_FILES, PRELUDE, Attack
 
 
 def left_running(before: set[int]) -> list[str]:

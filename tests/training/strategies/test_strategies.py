@@ -12,9 +12,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tiny_policies import flat_weights, random_model, write_policy
 from torch import distributed
-from update_batches import MOVED, SAMPLED, batch, distance
 
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
@@ -22,6 +20,8 @@ from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import TrainerStateError
 from agent_r1.training.strategies import TrainerStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
+from tests.support.tiny_policies import flat_weights, random_model, write_policy
+from tests.support.update_batches import MOVED, SAMPLED, batch, distance
 
 TORCH: dict = {"strategy": "torch"}
 ZERO_1 = {"strategy": "deepspeed", "deepspeed": {"zero_stage": 1}}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.advantages.base import AdvantageParameters
 from agent_r1.advantages.table import advantages_table
 from agent_r1.kl.controller import current_coefficient
@@ -33,8 +33,8 @@ def compute_advantages(
     parameters = AdvantageParameters.read(parameters, "advantage")
     coefficient = current_coefficient(controllers or {}, "reward_kl_coef", parameters)
     return advantages_table(
-        schemas.conform(rollouts, "rollouts"),
-        schemas.conform(rewards, "rewards"),
+        tables.conform(rollouts, "rollouts"),
+        tables.conform(rewards, "rewards"),
         logprobs,
         parameters.model_copy(update={"kl_coef": coefficient}),
     )

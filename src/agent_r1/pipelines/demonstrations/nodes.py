@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.display import progress
 from agent_r1.engines.scripted import ScriptedEngine, ScriptError
@@ -66,8 +66,8 @@ def build_demonstrations(
     """
     demonstrations = DemonstrationParameters.read(demonstrations, "demonstrations")
     if not demonstrations.count:
-        return schemas.empty("rollouts")
-    tasks, documents = schemas.conform(tasks, "tasks"), schemas.conform(documents, "documents")
+        return tables.empty("rollouts")
+    tasks, documents = tables.conform(tasks, "tasks"), tables.conform(documents, "documents")
     format_ = make_format(ChatParameters.read(chat, "chat"), load_tokenizer(policy))
     make = environment_factory(EnvironmentParameters.read(environment, "environment"), documents)
     encyclopedia = Encyclopedia(documents, training_entities(tasks))

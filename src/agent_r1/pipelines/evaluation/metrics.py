@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.mdp import ActionType, EndReason, ToolStatus
 from agent_r1.rewards.answers import exact_match, extract_answer, f1
 from agent_r1.tables.trajectories import find_trajectories
@@ -108,7 +108,7 @@ def aggregate(attempts: pd.DataFrame) -> pd.DataFrame:
         rows.append(_row(of_split, split, None))
         for family, of_family in of_split.groupby("family"):
             rows.append(_row(of_family, split, family))
-    return schemas.from_rows(rows, "evaluation")
+    return tables.from_rows(rows, "evaluation")
 
 
 def _row(attempts: pd.DataFrame, split: Any, family: Any) -> dict[str, Any]:

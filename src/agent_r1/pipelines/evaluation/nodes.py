@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters
 from agent_r1.display import progress
 from agent_r1.engines.base import Engine
@@ -69,7 +69,7 @@ def evaluate_policy(
     """
     evaluation = EvaluationParameters.read(evaluation, "evaluation")
     rollout = RolloutParameters.read(rollout, "rollout")
-    chosen = choose_tasks(schemas.conform(tasks, "tasks"), evaluation)
+    chosen = choose_tasks(tables.conform(tasks, "tasks"), evaluation)
     rollouts, _ = run_trajectories(
         engine,
         policy,

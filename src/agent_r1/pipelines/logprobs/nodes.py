@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.training.logprobs import LogprobParameters, logprobs_table
 from agent_r1.training.policy import ModelParameters, use_threads
 
@@ -32,7 +32,7 @@ def compute_logprobs(
     model = ModelParameters.read(model, "model")
     use_threads(model)
     return logprobs_table(
-        schemas.conform(rollouts, "rollouts"),
+        tables.conform(rollouts, "rollouts"),
         policy,
         reference,
         critic,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.losses import registry
 from agent_r1.training.preferences import best_against_worst
 
@@ -21,7 +21,7 @@ def build_preferences(
         ParameterError: there is no such objective.
     """
     if objective is None or registry.objective(objective).trains_on != "pairs":
-        return schemas.empty("preferences")
+        return tables.empty("preferences")
     return best_against_worst(
-        schemas.conform(rollouts, "rollouts"), schemas.conform(rewards, "rewards")
+        tables.conform(rollouts, "rollouts"), tables.conform(rewards, "rewards")
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.rewards.composition import RewardParameters, rewards_table
 
 
@@ -23,7 +23,7 @@ def score_rewards(
         SchemaError: a task is missing, or a reward is not a finite number.
     """
     return rewards_table(
-        schemas.conform(rollouts, "rollouts"),
-        schemas.conform(tasks, "tasks"),
+        tables.conform(rollouts, "rollouts"),
+        tables.conform(tasks, "tasks"),
         RewardParameters.read(parameters, "reward"),
     )

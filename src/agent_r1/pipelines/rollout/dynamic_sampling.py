@@ -27,7 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.advantages.groups import group_statistics
 from agent_r1.rollout import RolloutParameters
 
@@ -118,7 +118,7 @@ def groups_table(groups: Sequence[SampledGroup], iteration: str) -> pd.DataFrame
         }
         for group in groups
     ]
-    return schemas.from_rows(rows, "sampled_groups")
+    return tables.from_rows(rows, "sampled_groups")
 
 
 def outcomes(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> dict[str, Outcome]:
@@ -156,7 +156,7 @@ def sampled_again(
     """
     remembered = {
         row["task_id"]: Outcome(tuple(row["rewards"]), row["completion_tokens"])
-        for row in schemas.to_arrow(recorded, "sampled_groups").to_pylist()
+        for row in tables.to_arrow(recorded, "sampled_groups").to_pylist()
     }
     known = remembered | played
     nothing = Outcome((), 0)

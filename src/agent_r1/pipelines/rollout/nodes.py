@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.chat import ChatParameters
 from agent_r1.display import progress
 from agent_r1.engines.base import Engine
@@ -83,7 +83,7 @@ def generate_rollouts(
         return _sample_dynamically(run, order, rollout, reward, seed, iteration)
     rollouts, timings = run(_requests(order, rollout, seed, iteration), progress.reporter())
     check_played(rollouts, rollout, outages_are_data=True)
-    return rollouts, timings, schemas.empty("sampled_groups")
+    return rollouts, timings, tables.empty("sampled_groups")
 
 
 def task_order(
@@ -97,7 +97,7 @@ def task_order(
     """
     draw = drawing_order if rollout.dynamic_sampling.enabled else select_tasks
     position = int(iteration.rpartition("_")[2]) - 1
-    return draw(schemas.conform(tasks, "tasks"), rollout.tasks_per_iteration, position, seed)
+    return draw(tables.conform(tasks, "tasks"), rollout.tasks_per_iteration, position, seed)
 
 
 def rollout_requests(
@@ -171,4 +171,4 @@ def _joined(rounds: list[pd.DataFrame], table: str, kept: set[str]) -> pd.DataFr
     # A trajectory's id is its group's and its number; the timings have nothing else.
     group = pd.Series([name.rpartition("/")[0] for name in steps["trajectory_id"]])
     chosen = steps[group.isin(kept)].reset_index(drop=True)
-    return in_order(schemas.conform(chosen, table), table)
+    return in_order(tables.conform(chosen, table), table)

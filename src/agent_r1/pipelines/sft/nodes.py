@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.display import progress
 from agent_r1.storage.staging import stage
 from agent_r1.training import sft as training
@@ -49,13 +49,13 @@ def train_sft(
     use_threads(model)
     policy = stage("policy")
     if sft.enabled:
-        demonstrations = schemas.conform(demonstrations, "rollouts")
+        demonstrations = tables.conform(demonstrations, "rollouts")
         metrics = training.train_sft(
             base_policy, demonstrations, sft, model, seed, policy, progress.stepper(sft.steps)
         )
     else:
         copy_checkpoint(base_policy, policy)
-        metrics = schemas.empty("metrics")
+        metrics = tables.empty("metrics")
     critic = write_empty(stage("critic"), "no critic")
     trainer_state = write_empty(stage("trainer_state"), "no optimizer step was taken")
     return policy, critic, trainer_state, {}, metrics

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.advantages import AdvantageParameters
 from agent_r1.display import progress
 from agent_r1.kl.controller import current_coefficient, steer
@@ -63,11 +63,11 @@ def update_policy(
     model = ModelParameters.read(model, "model")
     use_threads(model)
     batch = prepare(
-        schemas.conform(rollouts, "rollouts"),
-        schemas.conform(logprobs, "logprobs"),
-        schemas.conform(advantages, "advantages"),
+        tables.conform(rollouts, "rollouts"),
+        tables.conform(logprobs, "logprobs"),
+        tables.conform(advantages, "advantages"),
         needs_reference=parameters.needs_reference,
-        preferences=schemas.conform(preferences, "preferences"),
+        preferences=tables.conform(preferences, "preferences"),
         needs_values=parameters.needs_values,
     )
     new_policy, new_critic, new_state = stage("policy"), stage("critic"), stage("trainer_state")

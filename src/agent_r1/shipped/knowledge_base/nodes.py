@@ -18,7 +18,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import Field
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.extras import extra_package
 from agent_r1.parameters import Parameters
 from agent_r1.shipped.knowledge_base import corrections
@@ -216,4 +216,4 @@ def _discovery_places(text: str | None) -> list[str]:
 
 
 def _frame(rows: list[dict[str, Any]], schema: pa.Schema) -> pd.DataFrame:
-    return schemas.to_frame(pa.Table.from_pylist(rows, schema=schema))
+    return tables.to_frame(pa.Table.from_pylist(rows, schema=schema))

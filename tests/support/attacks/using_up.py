@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.attack import Attack
+from tests.support.attacks.attack import Attack
 
 _BY_FORCE = ("timeout", "error", "memory", "processes", "disk")
 

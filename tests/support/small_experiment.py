@@ -13,12 +13,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from forked_runs import TIMEOUT, Ended, ForkedRuns
-
 from agent_r1.lineage import Manifest, ManifestStore
 from agent_r1.storage.hashing import content_sha256
-
-REPOSITORY = Path(__file__).parents[2]
+from tests.support import REPOSITORY
+from tests.support.forked_runs import TIMEOUT, Ended, ForkedRuns
 
 PARAMETERS = """\
 iterations: 2
@@ -93,7 +91,7 @@ class SmallExperiments:
         """The same in a process that starts from nothing; without a fault, ``kedro`` itself."""
         marker = self.project / "struck"
         marker.unlink(missing_ok=True)
-        with_fault = (str(Path(__file__).with_name("run_with_fault.py")), fault, str(marker))
+        with_fault = ("-m", "tests.support.run_with_fault", fault, str(marker))
         done = subprocess.run(
             [sys.executable, *(with_fault if fault else ("-m", "kedro")), *_arguments(experiment)],
             cwd=self.project,
@@ -181,7 +179,8 @@ def make_project(folder: Path) -> Path:
 def environment() -> dict[str, str]:
     """Environment variables of a run: this repository's package, and nothing that a fork or
     another number of threads would change."""
-    paths = [str(REPOSITORY / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    inherited = filter(None, [os.environ.get("PYTHONPATH")])
+    paths = [str(REPOSITORY / "src"), str(REPOSITORY), *inherited]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "COLUMNS": "300",  # messages are read by line

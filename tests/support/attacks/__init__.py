@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attacks.attack import CANARY, MARK, PRELUDE, Attack
-from attacks.confusing import CONFUSING
-from attacks.getting_out import GETTING_OUT
-from attacks.kernel import KERNEL
-from attacks.staying import STAYING
-from attacks.using_up import USING_UP
+from tests.support.attacks.attack import CANARY, MARK, PRELUDE, Attack
+from tests.support.attacks.confusing import CONFUSING
+from tests.support.attacks.getting_out import GETTING_OUT
+from tests.support.attacks.kernel import KERNEL
+from tests.support.attacks.staying import STAYING
+from tests.support.attacks.using_up import USING_UP
 
 ATTACKS = {**USING_UP, **STAYING, **GETTING_OUT, **KERNEL, **CONFUSING}
 NEED_HIDDEN_FILES = (

@@ -8,13 +8,14 @@ of blanks, what ends a turn.
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-from toy_tokenizer import TEXTS
 from transformers import PreTrainedTokenizerFast
 
-_ORIGINALS = Path(__file__).parent / "templates"
+from tests.support import REPOSITORY
+from tests.support.toy_tokenizer import TEXTS
+
+_ORIGINALS = REPOSITORY / "tests/chat/templates"
 
 LLAMA3 = (
     "{{ bos_token }}{% set date = strftime_now('%d %b %Y') %}"

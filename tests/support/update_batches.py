@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from step_tables import per_token, rollouts, step
-from tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.losses.registry import objective
 from agent_r1.training.accumulation import accumulate
 from agent_r1.training.logprobs import head_of, token_logprobs
@@ -20,6 +18,8 @@ from agent_r1.training.sequences import build_sequences
 from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters, train
 from agent_r1.training.update_batch import UpdateBatch, prepare
+from tests.support.step_tables import per_token, rollouts, step
+from tests.support.tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
 
 RANDOM = np.random.default_rng(0)
 
@@ -51,7 +51,7 @@ MOVED = AT_POLICY + RANDOM.normal(scale=0.3, size=TOKENS).astype(np.float32)
 SAMPLED = MOVED + RANDOM.normal(scale=0.2, size=TOKENS).astype(np.float32)
 
 
-def tables(
+def update_tables(
     advantages: np.ndarray = A,
     mask: np.ndarray | None = None,
     policy_logprobs: np.ndarray = AT_POLICY,
@@ -86,13 +86,13 @@ def preferences(pairs: Sequence[tuple[str, str]] = PAIRS) -> pd.DataFrame:
         }
         for chosen, rejected in pairs
     ]
-    return schemas.from_rows(rows, "preferences")
+    return tables.from_rows(rows, "preferences")
 
 
 def batch(**changes: Any) -> UpdateBatch:
     """Ready to be trained on; by a critic too if there are ``returns``."""
     return prepare(
-        *tables(**changes),
+        *update_tables(**changes),
         needs_reference=True,
         preferences=preferences(),
         needs_values="returns" in changes,

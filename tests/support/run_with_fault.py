@@ -1,6 +1,8 @@
-"""``python run_with_fault.py FAULT MARKER ARGUMENT...``: ``kedro ARGUMENT...``, which breaks.
+"""``python -m tests.support.run_with_fault FAULT MARKER ARGUMENT...``: ``kedro ARGUMENT...`` with a
+fault.
 
-See `fault_injection` for what a fault is. But for it, this is what the console script does.
+See `tests.support.fault_injection` for what a fault is. Without one, this does what the console
+script does.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ def run_kedro(arguments: Sequence[str], fault: str | None, marker: Path) -> NoRe
     from kedro.framework.cli import main
 
     if fault is not None:
-        from fault_injection import Fault, inject
+        from tests.support.fault_injection import Fault, inject
 
         inject(Fault.parse(fault), marker)
     sys.argv = ["kedro", *arguments]

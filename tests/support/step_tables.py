@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 
 
 def step(
@@ -51,7 +51,7 @@ def step(
 
 
 def rollouts(*rows: dict[str, Any]) -> pd.DataFrame:
-    return schemas.from_rows(rows, "rollouts")
+    return tables.from_rows(rows, "rollouts")
 
 
 def tasks(**answers: Sequence[str]) -> pd.DataFrame:
@@ -68,7 +68,7 @@ def tasks(**answers: Sequence[str]) -> pd.DataFrame:
         }
         for name, accepted in answers.items()
     ]
-    return schemas.from_rows(rows, "tasks")
+    return tables.from_rows(rows, "tasks")
 
 
 def rewards(table: pd.DataFrame, **by_trajectory: float | None) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def rewards(table: pd.DataFrame, **by_trajectory: float | None) -> pd.DataFrame:
                 "trajectory_reward": total,
             }
         )
-    return schemas.from_rows(rows, "rewards")
+    return tables.from_rows(rows, "rewards")
 
 
 def per_token(table: pd.DataFrame, schema: str, **columns: Sequence[Any]) -> pd.DataFrame:
@@ -104,4 +104,4 @@ def per_token(table: pd.DataFrame, schema: str, **columns: Sequence[Any]) -> pd.
         row |= {key: list(flat[begin : begin + length]) for key, flat in columns.items()}
         rows.append(row | ({"group_size": 1} if schema == "advantages" else {}))
         begin += length
-    return schemas.from_rows(rows, schema)
+    return tables.from_rows(rows, schema)

@@ -6,7 +6,7 @@ import json
 
 import pandas as pd
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.mdp import ActionType, EndReason, ToolStatus, visible_context
 from agent_r1.rollout import RolloutParameters
 
@@ -15,8 +15,8 @@ def check_tables(
     rollouts: pd.DataFrame, timings: pd.DataFrame, parameters: RolloutParameters, stops: tuple
 ) -> None:
     """Assert all invariants of a table of rollouts and its timings."""
-    schemas.to_arrow(rollouts, "rollouts")
-    schemas.to_arrow(timings, "rollout_timings")
+    tables.to_arrow(rollouts, "rollouts")
+    tables.to_arrow(timings, "rollout_timings")
     keys = list(zip(rollouts["trajectory_id"], rollouts["step_index"], strict=True))
     assert keys == sorted(set(keys))
     assert keys == list(zip(timings["trajectory_id"], timings["step_index"], strict=True))

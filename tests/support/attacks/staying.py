@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.attack import MARK, Attack
+from tests.support.attacks.attack import MARK, Attack
 
 STAYING = {
     "a daemon": Attack(

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, Self
 
-from run_with_fault import run_kedro
+from tests.support.run_with_fault import run_kedro
 
 TIMEOUT = 120
 """Seconds after which a run is given up."""
@@ -43,7 +43,7 @@ _MODULES = (
         f"agent_r1.pipelines.{name}.pipeline"
         for name in ("prepare_tasks", "demonstrations", "sft", "iteration", "report")
     ),
-    "fault_injection",
+    "tests.support.fault_injection",
 )
 
 
@@ -68,7 +68,7 @@ class ForkedRuns:
 
     def __enter__(self) -> Self:
         self._parent = subprocess.Popen(
-            [sys.executable, __file__],
+            [sys.executable, "-m", "tests.support.forked_runs"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

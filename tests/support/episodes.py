@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from step_tables import rollouts, step
 
-from agent_r1 import schemas
+from agent_r1 import tables
 from agent_r1.pipelines.advantage.nodes import compute_advantages
+from tests.support.step_tables import rollouts, step
 
 Turn = dict[str, Any]
 Episode = list[dict[str, Any]]
@@ -71,19 +71,19 @@ def episode(
     return rows
 
 
-def tables(*episodes: Episode) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+def tables_of(*episodes: Episode) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """``rollouts``, ``rewards`` and ``logprobs``."""
     rows = [row for part in episodes for row in part]
     return (
         rollouts(*(row["rollouts"] for row in rows)),
-        schemas.from_rows([row["rewards"] for row in rows], "rewards"),
-        schemas.from_rows([row["logprobs"] for row in rows], "logprobs"),
+        tables.from_rows([row["rewards"] for row in rows], "rewards"),
+        tables.from_rows([row["logprobs"] for row in rows], "logprobs"),
     )
 
 
 def advantages(*episodes: Episode, **parameters: Any) -> pd.DataFrame:
     """The table ``advantages`` of these trajectories, by the node."""
-    return compute_advantages(*tables(*episodes), parameters)
+    return compute_advantages(*tables_of(*episodes), parameters)
 
 
 def column(table: pd.DataFrame, name: str = "advantages") -> list[list[Any]]:

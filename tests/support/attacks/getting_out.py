@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attacks.attack import CANARY, Attack
+from tests.support.attacks.attack import CANARY, Attack
 
 GETTING_OUT = {
     "network": Attack(

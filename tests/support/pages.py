@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-REPOSITORY = Path(__file__).parents[1]
+from tests.support import REPOSITORY
+
 DOCS = REPOSITORY / "docs"
 PAGES = (
     REPOSITORY / "README.md",

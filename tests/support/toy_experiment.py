@@ -19,12 +19,11 @@ import pytest
 from kedro.framework.startup import bootstrap_project
 from matplotlib.figure import Figure
 
-from agent_r1 import schemas
+from agent_r1 import schemas, tables
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import folder_sha256
-
-REPOSITORY = Path(__file__).parents[1]
+from tests.support import REPOSITORY
 
 CALLS: list[str] = []
 """Names of the nodes that ran, in order."""
@@ -106,16 +105,16 @@ def _rollouts(trajectory: str, key: str, split: str = "train") -> pd.DataFrame:
             kind = str(field.type)
             row[field.name] = [] if kind.startswith("list") else {"string": "x"}.get(kind, 0)
     row |= {"trajectory_id": trajectory, "state_key": key, "terminated": True, "truncated": False}
-    return schemas.from_rows([row | {"task_id": split, "completion_tokens": 3}], "rollouts")
+    return tables.from_rows([row | {"task_id": split, "completion_tokens": 3}], "rollouts")
 
 
 def prepare_tasks(countries, cities, elements, parameters, environment, files):
     _called("prepare_tasks")
     files.find("benchmark.json")  # some tests put one there
     task = {"task_id": "t", "environment": "e", "split": "train", "family": "f", "prompt": "p"}
-    tasks = schemas.from_rows([task | {"answers": [], "payload": "{}"}], "tasks")
+    tasks = tables.from_rows([task | {"answers": [], "payload": "{}"}], "tasks")
     document = {"document_id": "d", "title": _text(len(countries)), "text": "x"}
-    return tasks, schemas.from_rows([document], "documents")
+    return tasks, tables.from_rows([document], "documents")
 
 
 def build_demonstrations(policy, tasks, documents, parameters, environment, chat, rollout, seed):
@@ -140,7 +139,7 @@ def _trained(text):
 
 def _metrics(value):
     rows = [{"step": step, "metric": "loss", "value": value + step} for step in range(2)]
-    return schemas.from_rows(rows, "metrics")
+    return tables.from_rows(rows, "metrics")
 
 
 def generate_rollouts(
@@ -151,7 +150,7 @@ def generate_rollouts(
     assert isinstance(engine, ToyEngine)
     assert memory == []
     rollouts = _rollouts(f"{iteration}/t/0", _text(folder_sha256(policy), seed, rollout))
-    return rollouts, schemas.empty("rollout_timings"), schemas.empty("sampled_groups")
+    return rollouts, tables.empty("rollout_timings"), tables.empty("sampled_groups")
 
 
 def score_rewards(rollouts, tasks, parameters):
@@ -160,24 +159,24 @@ def score_rewards(rollouts, tasks, parameters):
     value = int(iteration.removeprefix("iter_")) / 10 + dict(parameters or {}).get("value", 0)
     row = {"trajectory_id": rollouts["trajectory_id"][0], "step_index": 0, "reward": value}
     row |= {"components": rollouts["state_key"][0], "trajectory_reward": value, "correct": True}
-    return schemas.from_rows([row], "rewards")
+    return tables.from_rows([row], "rewards")
 
 
 def compute_logprobs(rollouts, policy, reference, critic, parameters, model):
     _called("compute_logprobs", rollouts["trajectory_id"][0].split("/")[0])
-    return schemas.empty("logprobs")
+    return tables.empty("logprobs")
 
 
 def compute_advantages(rollouts, rewards, logprobs, parameters, controllers):
     _called("compute_advantages", rollouts["trajectory_id"][0].split("/")[0])
     row = {"trajectory_id": rewards["components"][0], "step_index": 0, "group_size": 1}
     row |= {"advantages": [float(rewards["reward"][0])], "loss_mask": [True]}
-    return schemas.from_rows([row], "advantages")
+    return tables.from_rows([row], "advantages")
 
 
 def build_preferences(rollouts, rewards, parameters):
     _called("build_preferences", rollouts["trajectory_id"][0].split("/")[0])
-    return schemas.empty("preferences")
+    return tables.empty("preferences")
 
 
 def update_policy(
@@ -204,7 +203,7 @@ def evaluate_policy(
     rows = [numbers | {"split": split, "family": None, "n": 1} for split in splits]
     key = folder_sha256(policy)
     rollouts = _rollouts(f"{iteration}/t/0", key)
-    return schemas.from_rows(rows, "evaluation"), rollouts, schemas.empty("rewards")
+    return tables.from_rows(rows, "evaluation"), rollouts, tables.empty("rewards")
 
 
 def build_report(history, tasks, demonstrations, parameters):

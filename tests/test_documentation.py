@@ -20,7 +20,7 @@ from agent_r1 import settings
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.cli import cli
 from agent_r1.configuration.groups import check_references, read_parameters
-from agent_r1.configuration.presets import PresetConfigLoader, read_preset
+from agent_r1.configuration.loader import ProjectConfigLoader, read_preset
 from agent_r1.lineage.branches import flatten
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.pipeline_registry import register_pipelines
@@ -105,7 +105,7 @@ def test_the_readme_is_an_introduction():
 
 def configuration(params: dict[str, object]) -> dict[str, object]:
     """All parameters of ``conf/base`` under these."""
-    config = PresetConfigLoader(
+    config = ProjectConfigLoader(
         str(REPOSITORY / "conf"), env="base", runtime_params=params, **settings.CONFIG_LOADER_ARGS
     )
     return config["parameters"]

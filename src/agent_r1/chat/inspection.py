@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from agent_r1.chat.rendering import ChatTemplateError, Renderer, conversation, m
 from agent_r1.chat.template import REASONED
 from agent_r1.chat.tokenizer import load_tokenizer
 from agent_r1.chat.turns import TextFormat, TurnFormat
+from agent_r1.extras import named_object
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 
@@ -101,7 +101,8 @@ def _make(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
 ) -> TurnFormat:
     changed = parameters.model_copy(update=changes)
-    return pkgutil.resolve_name(FORMATS[changed.format])(changed, tokenizer)
+    made: TurnFormat = named_object("chat format", changed.format, FORMATS)(changed, tokenizer)
+    return made
 
 
 def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> str:

@@ -41,7 +41,7 @@ from agent_r1.tools.sandbox.result import (
     Verdict,
 )
 from agent_r1.tools.sandbox.sandbox import Sandbox
-from agent_r1.tools.sandbox.verdict import arun_tests, run_tests
+from agent_r1.tools.sandbox.verdict import run_tests
 
 __all__ = [
     "Isolation",
@@ -54,7 +54,6 @@ __all__ = [
     "Status",
     "TestsUnusable",
     "Verdict",
-    "arun_tests",
     "isolation",
     "run_tests",
 ]

@@ -34,7 +34,6 @@ from agent_r1.tools.sandbox.levels import isolation, level_for
 from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
 from agent_r1.tools.sandbox.process import START_S, Confined, Ended
 from agent_r1.tools.sandbox.result import SandboxUnavailable, TestsUnusable, Verdict
-from agent_r1.tools.threads import WORKERS
 
 
 def run_tests(
@@ -85,28 +84,6 @@ def run_tests(
         raise TestsUnusable(f"the tests cannot be used: {detail}")
     reason = _reason(outcome, detail, tested)
     return Verdict(outcome == "passed", reason, time.monotonic() - begin)
-
-
-async def arun_tests(
-    solution: str,
-    tests: str,
-    *,
-    entry_point: str | None,
-    prelude: str = "",
-    classes: Collection[str] = (),
-    parameters: SandboxParameters | None = None,
-) -> Verdict:
-    """`run_tests` off the event loop. When cancelled, it ends by its own time limit."""
-    judge = functools.partial(
-        run_tests,
-        solution,
-        tests,
-        entry_point=entry_point,
-        prelude=prelude,
-        classes=classes,
-        parameters=parameters,
-    )
-    return await WORKERS.run(judge)
 
 
 def _level(parameters: SandboxParameters) -> Level:

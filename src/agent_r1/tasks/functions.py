@@ -16,7 +16,7 @@ from typing import Any
 
 from agent_r1.tasks.drawing import draw_tasks, partitions
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import JUDGED_BY_ENVIRONMENT, Source, SourceInputs, Tables
+from agent_r1.tasks.source import SCORED_BY_ENVIRONMENT, Source, SourceInputs, Tables
 from agent_r1.tools.arithmetic import calculate
 
 NAMES = (
@@ -94,4 +94,4 @@ def _load(inputs: SourceInputs) -> Tables:
     )
 
 
-SOURCE = Source("code", _load, metrics=JUDGED_BY_ENVIRONMENT)
+SOURCE = Source("code", _load, metrics=SCORED_BY_ENVIRONMENT)

@@ -17,7 +17,7 @@ from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
     FileSourceParameters,
     Source,
     Tables,
@@ -78,5 +78,5 @@ SOURCE = Source(
     "code",
     from_files(lambda path, inputs: load_humaneval(path, environment=inputs.environment)),
     HumanEvalParameters,
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
 )

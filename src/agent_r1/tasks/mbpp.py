@@ -27,7 +27,7 @@ from agent_r1.tasks.files import Row, read_rows, refuse_twins
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
     FileSourceParameters,
     Source,
     SourceInputs,
@@ -180,4 +180,4 @@ def _load(path: Path, inputs: SourceInputs) -> Tables:
     return load_mbpp(path, environment=inputs.environment, challenge_tests=own.challenge_tests)
 
 
-SOURCE = Source("code", from_files(_load), MbppParameters, JUDGED_BY_ENVIRONMENT)
+SOURCE = Source("code", from_files(_load), MbppParameters, SCORED_BY_ENVIRONMENT)

@@ -5,7 +5,7 @@
    and are the families.
 2. Splits differ by the seed that a data set is made with: no split has the tasks of another, as far
    as the data set has enough of them.
-3. What an answer is worth is for the data set to say (`verify`), in [0, 1]; many accept what an
+3. What an answer is worth is for the data set to say (`score_answer`), in [0, 1]; many accept what
    exact match would not. A task names its entry by data set, settings, seed, size and place, and
    the verifier makes it again: an entry may hold what JSON cannot. Another version of the package
    may make another entry, so the task also has the sha256 of the question that it asks.
@@ -95,7 +95,7 @@ def _task(
     )
 
 
-def verify(verifier: Mapping[str, Any], answer: str) -> float:
+def score_answer(verifier: Mapping[str, Any], answer: str) -> float:
     """What the data set says of an answer, in [0, 1].
 
     Args:

@@ -36,7 +36,7 @@ from agent_r1.tasks.parameters import SplitSizes
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import call
 from agent_r1.tasks.source import (
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
     Source,
     SourceInputs,
     SourceParameters,
@@ -233,4 +233,4 @@ def _load(inputs: SourceInputs) -> Tables:
     return tasks, documents
 
 
-SOURCE = Source("textworld", _load, TextWorldParameters, JUDGED_BY_ENVIRONMENT)
+SOURCE = Source("textworld", _load, TextWorldParameters, SCORED_BY_ENVIRONMENT)

@@ -40,7 +40,7 @@ _LARGEST = 99
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ProblemFamily:
     """Problems of one kind; ``{a}``, ``{b}`` and ``{c}`` are its numbers."""
 
     name: str
@@ -57,7 +57,7 @@ class Family:
 
 
 FAMILIES = (
-    Family(
+    ProblemFamily(
         "gain",
         ("{a} + {b}",),
         (
@@ -66,7 +66,7 @@ FAMILIES = (
         ),
         (_LARGEST, _LARGEST),
     ),
-    Family(
+    ProblemFamily(
         "loss",
         ("{a} - {b}",),
         (
@@ -75,7 +75,7 @@ FAMILIES = (
         ),
         (_LARGEST, _LARGEST),
     ),
-    Family(
+    ProblemFamily(
         "groups",
         ("{a} * {b}",),
         (
@@ -84,7 +84,7 @@ FAMILIES = (
         ),
         (_LARGEST, 12),
     ),
-    Family(
+    ProblemFamily(
         "share",
         ("{a} / {b}",),
         (
@@ -93,13 +93,13 @@ FAMILIES = (
         ),
         (_LARGEST, 12),
     ),
-    Family(
+    ProblemFamily(
         "gain_and_loss",
         ("{a} + {b}", "{r} - {c}"),
         ("{who} has {a} {what}, gets {b} more and gives {c} away. How many {what} are left?",),
         (_LARGEST, _LARGEST, 9),
     ),
-    Family(
+    ProblemFamily(
         "groups_and_gain",
         ("{a} * {b}", "{r} + {c}"),
         ("{who} fills {a} rows with {b} {what} and has {c} left over. How many are there in all?",),
@@ -131,7 +131,7 @@ def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -
     return draw_tasks("word_problems", sizes, seed, environment, draw_problem)
 
 
-def _problem(family: Family, draw: random.Random, who: str, what: str) -> dict[str, Any]:
+def _problem(family: ProblemFamily, draw: random.Random, who: str, what: str) -> dict[str, Any]:
     numbers = _numbers(family, draw)
     text = draw.choice(family.texts).format(who=who, what=what, **numbers)
     script, result = _script(family.expressions, numbers)
@@ -144,7 +144,7 @@ def _problem(family: Family, draw: random.Random, who: str, what: str) -> dict[s
     }
 
 
-def _numbers(family: Family, draw: random.Random) -> dict[str, int]:
+def _numbers(family: ProblemFamily, draw: random.Random) -> dict[str, int]:
     numbers = dict(zip("abc", (draw.randint(2, most) for most in family.largest), strict=False))
     a, b = numbers["a"], numbers["b"]
     if family.name == "loss":
@@ -167,7 +167,7 @@ def _script(
 
 
 def _mistakes(
-    family: Family, numbers: dict[str, int], result: str, draw: random.Random
+    family: ProblemFamily, numbers: dict[str, int], result: str, draw: random.Random
 ) -> list[list[dict[str, Any]]]:
     """Scripts that end with another answer than ``result``."""
     others = [sign for sign in "+-*" if f" {sign} " not in family.expressions[0]]

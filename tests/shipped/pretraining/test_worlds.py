@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_r1.shipped.pretraining.formats import (
-    FORMATS,
+    FORMS,
     dialogue_marked,
     drill,
     plain,
@@ -56,7 +56,7 @@ QUESTION = Question(
 )
 
 
-CHAINED = [form for form in dict.fromkeys(FORMATS) if form is not drill]
+CHAINED = [form for form in dict.fromkeys(FORMS) if form is not drill]
 LOOKUPS = [form for form in CHAINED if form not in (plain, question_answer)]
 
 
@@ -105,7 +105,7 @@ def test_a_drill_asks_for_every_fact_of_a_page_once():
             assert label in pieces[answer - 1].text
 
 
-@pytest.mark.parametrize("form", dict.fromkeys(FORMATS))
+@pytest.mark.parametrize("form", dict.fromkeys(FORMS))
 def test_no_form_is_the_agents_own(form):
     text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
     for markup in ("<tool_call>", "<answer>", '"arguments"', '"query"'):

@@ -263,7 +263,7 @@ def _made_up_markup(random: Random) -> tuple[str, str]:
 
 Form = Callable[[Random, Sequence[Question]], list[Piece]]
 
-FORMATS: tuple[Form, ...] = (
+FORMS: tuple[Form, ...] = (
     *[drill] * 4,
     plain,
     question_answer,

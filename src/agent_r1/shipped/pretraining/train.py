@@ -25,7 +25,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from agent_r1.parameters import Parameters
 from agent_r1.seeding import derive_seed
 from agent_r1.shipped.pretraining.formats import (
-    FORMATS,
+    FORMS,
     Form,
     Piece,
     drill,
@@ -76,7 +76,7 @@ _WIDTH, _COUNT = 64, 512
 shape of a bfloat16 product a kernel is compiled and kept (gigabytes over a run)."""
 
 
-class Stage(NamedTuple):
+class Lesson(NamedTuple):
     """What is told for a while; in each stage pages start short and grow."""
 
     forms: Sequence[Form]
@@ -84,7 +84,7 @@ class Stage(NamedTuple):
     """Lengths of chains, drawn evenly."""
 
 
-STAGES = (Stage((drill,), (1,)), Stage(FORMATS, (1, 2, 2)))
+LESSONS = (Lesson((drill,), (1,)), Lesson(FORMS, (1, 2, 2)))
 """First, which line of a page a question means; then everything."""
 
 _TOGETHER = (plain, question_answer)
@@ -99,7 +99,7 @@ def examples(
     maker: WorldMaker,
     random: Random,
     longest: int,
-    stage: Stage = STAGES[-1],
+    stage: Lesson = LESSONS[-1],
 ) -> Iterator[list[Piece]]:
     """Worlds told in random surface forms; pages have 2 … ``longest`` facts."""
     while True:
@@ -270,7 +270,7 @@ def pretrain(
     began, tokens, step, longest = time.monotonic(), 0, 0, p.short_page
     stage = 0
     while step < p.steps:
-        stream = examples(maker, random, longest, STAGES[stage])
+        stream = examples(maker, random, longest, LESSONS[stage])
         batches = _batches(stream, tokenizer, p, random)[: p.steps - step]
         right = 0.0
         for ids_B_T, learn_B_T in batches:
@@ -303,6 +303,6 @@ def pretrain(
         if right >= p.grow_at:
             if longest < p.long_page:
                 longest += 1
-            elif stage + 1 < len(STAGES):
+            elif stage + 1 < len(LESSONS):
                 stage, longest = stage + 1, p.short_page
     return model.eval(), tokenizer

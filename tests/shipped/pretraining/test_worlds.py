@@ -11,10 +11,10 @@ from agent_r1.shipped.pretraining.formats import (
     FORMS,
     dialogue_marked,
     drill,
-    plain,
     question_answer,
+    restated,
 )
-from agent_r1.shipped.pretraining.worlds import Page, Question, WorldMaker
+from agent_r1.shipped.pretraining.worlds import WorldMaker, WorldPage, WorldQuestion
 
 NAMES = [f"Place{chr(65 + i)}{chr(97 + i)}" for i in range(26)] + ["San Roque", "Baden-Baden"]
 MAKER = WorldMaker(NAMES)
@@ -49,15 +49,15 @@ def test_equal_seeds_tell_equal_worlds_and_others_other_ones():
     assert drawn(1) == drawn(1) != drawn(2)
 
 
-PAGE = Page("Avan", (("river", "Belo"), ("country", "Corland")))
-CORLAND = Page("Corland", (("capital", "Dun"),))
-QUESTION = Question(
+PAGE = WorldPage("Avan", (("river", "Belo"), ("country", "Corland")))
+CORLAND = WorldPage("Corland", (("capital", "Dun"),))
+QUESTION = WorldQuestion(
     "What is the capital of the country of Avan?", (PAGE, CORLAND), ("country", "capital")
 )
 
 
 CHAINED = [form for form in dict.fromkeys(FORMS) if form is not drill]
-LOOKUPS = [form for form in CHAINED if form not in (plain, question_answer)]
+LOOKUPS = [form for form in CHAINED if form not in (restated, question_answer)]
 
 
 @pytest.mark.parametrize("form", CHAINED)

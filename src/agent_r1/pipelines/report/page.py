@@ -15,7 +15,13 @@ from matplotlib.figure import Figure
 
 from agent_r1.pipelines.report.exposure import Exposure
 from agent_r1.pipelines.report.figure import COLORS
-from agent_r1.pipelines.report.results import POLICIES, SPLITS, Results, number, whole_split
+from agent_r1.pipelines.report.results import (
+    POLICIES,
+    REPORTED_SPLITS,
+    Results,
+    number,
+    whole_split,
+)
 
 _SPLIT_TITLES = {"in_domain": "In-domain", "held_out": "Held out", "ood": "Out of distribution"}
 _BY_ENTITIES = {
@@ -76,7 +82,7 @@ def render_page(
         headline=_headline(results),
         splits=[
             _split(results, split, _BY_ENTITIES if entities else _BY_TASKS)
-            for split in SPLITS
+            for split in REPORTED_SPLITS
             if _evaluated(results, split)
         ],
         families=_held_out_families(results, exposure),

@@ -98,14 +98,14 @@ def with_signal(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
     return [group for group in groups if group.reason is None]
 
 
-def kept(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
+def trained_groups(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
     """The groups that are trained on: those with a signal; if none has one, those of round 1."""
     return with_signal(groups) or [group for group in groups if group.round == 1]
 
 
 def groups_table(groups: Sequence[SampledGroup], iteration: str) -> pd.DataFrame:
     """The ``sampled_groups`` table, a row per group that was played, in that order."""
-    trained = {group.task_id for group in kept(groups)}
+    trained = {group.task_id for group in trained_groups(groups)}
     rows = [
         {
             "group_id": f"{iteration}/{group.task_id}",

@@ -159,7 +159,7 @@ def _sample_dynamically(
 
     groups = dynamic_sampling.sample_groups(order, rollout, play)
     dynamic_sampling.warn_if_short(groups, rollout, iteration, len(order))
-    kept = {f"{iteration}/{group.task_id}" for group in dynamic_sampling.kept(groups)}
+    kept = {f"{iteration}/{group.task_id}" for group in dynamic_sampling.trained_groups(groups)}
     rollouts = _joined([rollouts for rollouts, _ in rounds], "rollouts", kept)
     timings = _joined([timings for _, timings in rounds], "rollout_timings", kept)
     return rollouts, timings, dynamic_sampling.groups_table(groups, iteration)

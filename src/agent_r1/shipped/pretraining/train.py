@@ -29,11 +29,11 @@ from agent_r1.shipped.pretraining.formats import (
     Form,
     Piece,
     drill,
-    plain,
     question_answer,
+    restated,
 )
 from agent_r1.shipped.pretraining.tokenizer import train_tokenizer
-from agent_r1.shipped.pretraining.worlds import Question, WorldMaker
+from agent_r1.shipped.pretraining.worlds import WorldMaker, WorldQuestion
 
 
 class PretrainParameters(Parameters):
@@ -87,7 +87,7 @@ class Lesson(NamedTuple):
 LESSONS = (Lesson((drill,), (1,)), Lesson(FORMS, (1, 2, 2)))
 """First, which line of a page a question means; then everything."""
 
-_TOGETHER = (plain, question_answer)
+_TOGETHER = (restated, question_answer)
 """Forms in which several questions are asked about pages that are all shown first."""
 
 
@@ -114,7 +114,7 @@ def _questions(
     facts: tuple[int, int],
     hops: Sequence[int],
     form: Form,
-) -> list[Question]:
+) -> list[WorldQuestion]:
     if form in _TOGETHER:
         pages = maker.chain(random, 2, facts)
         return [maker.question(random, [random.choice(pages)]) for _ in range(random.randint(4, 7))]
@@ -122,7 +122,7 @@ def _questions(
     return [maker.question(random, chain) for chain in chains]
 
 
-def encode(
+def encode_pieces(
     tokenizer: PreTrainedTokenizerFast, batch: Sequence[Sequence[Piece]], max_tokens: int
 ) -> list[tuple[list[int], list[int]]]:
     """Token ids and, for each, 0 if it is not learned, 2 if it tells what was read, 1 otherwise."""
@@ -152,7 +152,9 @@ def _batches(
     """``count`` batches of similar lengths each: little of a batch is padding."""
     size = parameters.batch_size
     drawn = [next(stream) for _ in range(size * count)]
-    rows = sorted(encode(tokenizer, drawn, parameters.max_tokens), key=lambda row: len(row[0]))
+    rows = sorted(
+        encode_pieces(tokenizer, drawn, parameters.max_tokens), key=lambda row: len(row[0])
+    )
     batches = []
     for begin in range(0, len(rows), size):
         part = rows[begin : begin + size]

@@ -27,7 +27,7 @@ from agent_r1.engines.base import Generation, Sampling
 from agent_r1.engines.cache import CacheShape, SlotPool, WorkingCache
 from agent_r1.engines.decode import DecodeBatch
 from agent_r1.engines.prefill import prefill
-from agent_r1.engines.stream import GenerationRequest, TokenStream
+from agent_r1.engines.stream import GenerationRequest, TokenStream, deliver
 
 _COMPACT_AT = 0.75
 """A batch is compacted when this part of its rows, or less, is still active: a compaction costs
@@ -274,7 +274,7 @@ class LocalEngine:
             by_loop.setdefault(request.loop, []).append((request, generation))
         for loop, own in by_loop.items():
             if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, own)
+                loop.call_soon_threadsafe(deliver, own)
 
     def _finish(self, request: GenerationRequest) -> None:
         request.stream.busy = False
@@ -294,15 +294,4 @@ class LocalEngine:
             self._rest.notify_all()
         for request in failed:
             if not request.loop.is_closed():
-                request.loop.call_soon_threadsafe(_reject, request, error)
-
-
-def _resolve(results: Sequence[tuple[GenerationRequest, Generation]]) -> None:
-    for request, generation in results:
-        if not request.future.done():
-            request.future.set_result(generation)
-
-
-def _reject(request: GenerationRequest, error: BaseException) -> None:
-    if not request.future.done():
-        request.future.set_exception(error)
+                request.loop.call_soon_threadsafe(request.reject, error)

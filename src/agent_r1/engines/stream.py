@@ -87,3 +87,15 @@ class GenerationRequest:
             cached_tokens=self.cached_tokens,
             generation_ms=(time.perf_counter() - self.started) * 1e3,
         )
+
+    def reject(self, error: BaseException) -> None:
+        """Hand an error to the task that waits, on its event loop."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def deliver(results: Sequence[tuple[GenerationRequest, Generation]]) -> None:
+    """Hand actions to the tasks that wait for them, on their event loop."""
+    for request, generation in results:
+        if not request.future.done():
+            request.future.set_result(generation)

@@ -20,10 +20,10 @@ import pandas as pd
 
 from agent_r1 import tables
 from agent_r1.lineage import Experiment, InputRecord, LineageError, ManifestStore
-from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
+from agent_r1.pipelines.evaluation.nodes import evaluated_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.pipelines.reward.nodes import score_rewards
-from agent_r1.pipelines.rollout.dynamic_sampling import outcomes, sampled_again
+from agent_r1.pipelines.rollout.dynamic_sampling import group_outcomes, sampled_again
 from agent_r1.pipelines.rollout.nodes import rollout_requests, task_order
 from agent_r1.rollout import RolloutParameters, TrajectoryRequest, replay_trajectories
 from agent_r1.rollout.collector import OnProgress
@@ -139,7 +139,7 @@ class _Replay:
         evaluation = EvaluationParameters.read(self._parameter("evaluation"), "evaluation")
         if self._stage == "validate_policy":
             evaluation = evaluation.model_copy(update={"splits": ("validation",)})
-        chosen = choose_tasks(tables.conform(tasks, "tasks"), evaluation)
+        chosen = evaluated_tasks(tables.conform(tasks, "tasks"), evaluation)
         return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
 
     def _sampled_groups(self) -> pd.DataFrame | None:
@@ -155,7 +155,7 @@ class _Replay:
         """``replayed``: the rollouts that should have been kept."""
         rollout, seed = self._rollout(), self._parameter("seed")
         order = task_order(tasks, rollout, seed, self._iteration)
-        played = outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
+        played = group_outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
         again = sampled_again(groups, order, rollout, played, self._iteration)
         return compare_tables(groups, again, GROUPS)
 

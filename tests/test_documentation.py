@@ -5,10 +5,13 @@ The programs of the how-to pages are run in `test_how_to_pages`.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
 import sys
+import tomllib
+from pathlib import Path
 from urllib.parse import unquote
 
 import click
@@ -197,6 +200,53 @@ def test_files_that_are_named_exist():
         "src/treasure.py", "src/politeness.py", "src/shop.py", "conf/treasure/globals.yml",
         "conf/treasure/parameters.yml", "conf/polite/parameters.yml",
     }  # fmt: skip
+
+
+def named_in(path: Path, name: str) -> bool:
+    """Whether a module defines the name: a function, a class, a constant, or ``Class.method``."""
+    body: list[ast.stmt] = ast.parse(text_of(path)).body
+    for part in name.split("."):
+        found = [node for node in body if part in names_of(node)]
+        body = getattr(found[0], "body", []) if found else []
+        if not found:
+            return False
+    return True
+
+
+def names_of(node: ast.stmt) -> list[str]:
+    """What a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+MODULES = [
+    (page, path, name)
+    for page in PAGES
+    for path, name in re.findall(r"`([\w./-]+\.py)(?:::([\w.]+))?`", text_of(page))
+    if path not in {"src/treasure.py", "src/politeness.py", "src/shop.py"}  # the reader's own
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "name"), MODULES, ids=[f"{p.stem}-{path}-{name}" for p, path, name in MODULES]
+)
+def test_a_module_that_a_page_names_exists_and_defines_the_name(page, path, name):
+    """From the root of the repository, or on the page about the architecture from the package."""
+    package = REPOSITORY / "src/agent_r1"
+    files = [folder / path for folder in (REPOSITORY, package) if (folder / path).is_file()]
+    assert files, f"{page.name}: {path}"
+    assert not name or named_in(files[0], name), f"{page.name}: {path}::{name}"
+
+
+def test_the_architecture_names_every_room():
+    page = text_of(DOCS / "architecture.md")
+    pyproject = tomllib.loads(text_of(REPOSITORY / "pyproject.toml"))
+    layers = pyproject["tool"]["importlinter"]["contracts"][0]["layers"]
+    rooms = {room for layer in layers for room in re.findall(r"\w+", layer)}
+    rows = re.findall(r"^\| \d \| (.*?) \|", page, re.MULTILINE)
+    assert rooms <= {room for row in rows for room in re.findall(r"`(\w+)`", row)}
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)

@@ -39,15 +39,15 @@ class TrainerStateError(ValueError):
 
 
 class OptimizerParameters(Parameters):
-    """The AdamW part of ``sft`` and ``update`` in ``conf/``."""
+    """The AdamW part of ``sft`` and ``update`` in ``conf/``, with the defaults of ``update``."""
 
     learning_rate: float = Field(3e-4, gt=0)
     """Step size after the warm-up."""
-    warmup_steps: int = Field(0, ge=0)
+    warmup_steps: int = Field(8, ge=0)
     """Optimizer steps over which the learning rate rises linearly from 0."""
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of AdamW's first and second moment."""
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(1e-5, gt=0)
     """Added to the root of the second moment: a weight whose gradient is far smaller than this is
     hardly moved. AdamW would otherwise move it as far as any other."""
     weight_decay: float = Field(0.0, ge=0)

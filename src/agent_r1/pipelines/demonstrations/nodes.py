@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -39,10 +37,10 @@ def build_demonstrations(
     policy: Path,
     tasks: pd.DataFrame,
     documents: pd.DataFrame,
-    demonstrations: DemonstrationParameters | Mapping[str, Any],
-    environment: EnvironmentParameters | Mapping[str, Any],
-    chat: ChatParameters | Mapping[str, Any],
-    rollout: RolloutParameters | Mapping[str, Any],
+    demonstrations: DemonstrationParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    rollout: RolloutParameters,
     seed: int,
 ) -> pd.DataFrame:
     """Episodes of the scripted agent at training tasks, in the schema of rollouts.
@@ -64,12 +62,11 @@ def build_demonstrations(
         ParameterError: all prompts are too long.
         BrokenEnvironmentError: the infrastructure failed in every episode.
     """
-    demonstrations = DemonstrationParameters.read(demonstrations, "demonstrations")
     if not demonstrations.count:
         return tables.empty("rollouts")
     tasks, documents = tables.conform(tasks, "tasks"), tables.conform(documents, "documents")
-    format_ = make_format(ChatParameters.read(chat, "chat"), load_tokenizer(policy))
-    make = environment_factory(EnvironmentParameters.read(environment, "environment"), documents)
+    format_ = make_format(chat, load_tokenizer(policy))
+    make = environment_factory(environment, documents)
     encyclopedia = Encyclopedia(documents, training_entities(tasks))
     requests, scripts = [], {}
     for task, sample in choose_tasks(tasks, demonstrations.count, seed):
@@ -86,7 +83,6 @@ def build_demonstrations(
                 "do without demonstrations: demonstrations.count 0, sft.enabled false"
             ) from error
         requests.append(TrajectoryRequest(name, task, group, sample, _TEMPERATURE, own_seed))
-    rollout = RolloutParameters.read(rollout, "rollout")
     try:
         rollouts, _ = collect(
             ScriptedEngine(scripts), format_, make, requests, rollout, progress.reporter()

@@ -49,7 +49,7 @@ def open_experiment(project: Path, name: str | None, env: str | None) -> Experim
     from agent_r1.parameters import nearest
 
     runtime = {"experiment": name} if name else {}
-    with Session(project, runtime, env) as session:
+    with Session(project, runtime, env, validates=False) as session:
         experiment = experiment_of(session.catalog())
     if not experiment.exists:
         there = [other.name for other in experiment.others()]

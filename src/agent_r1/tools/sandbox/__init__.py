@@ -7,7 +7,7 @@
    started when the program ends or passes a limit, and when this process gives up or dies.
 3. `isolation` finds out once, by trying attacks, how well this machine can isolate (`Level`).
    Without isolation nothing runs, unless ``isolation: none`` is set.
-4. `run_tests` judges a solution by hidden tests. They run in a second sandbox and get only values.
+4. `run_tests` checks a solution by hidden tests. They run in a second sandbox and get only values.
 
 What each level guarantees, strongest first:
 
@@ -44,7 +44,7 @@ from agent_r1.tools.sandbox.result import (
     Verdict,
 )
 from agent_r1.tools.sandbox.sandbox import Sandbox
-from agent_r1.tools.sandbox.verdict import arun_tests, run_tests
+from agent_r1.tools.sandbox.verdict import run_tests
 
 __all__ = [
     "Isolation",
@@ -57,7 +57,6 @@ __all__ = [
     "Status",
     "TestsUnusable",
     "Verdict",
-    "arun_tests",
     "isolation",
     "run_tests",
 ]

@@ -37,7 +37,7 @@ _FIRST_USER = 0x60000000
 """Far from existing users. A random one of 2^28 gives each run its own user."""
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """Absolute paths, outer ones before inner ones."""
 
     interpreter: str
@@ -46,7 +46,7 @@ class Layout(NamedTuple):
 
 
 @functools.cache
-def layout() -> Layout:
+def layout() -> FileLayout:
     """The layout of this machine and interpreter."""
     interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     stdlib = Path(sysconfig.get_path("stdlib")).resolve()
@@ -65,10 +65,10 @@ def layout() -> Layout:
         for path in sorted((packages | imported) - own)
         if os.path.isdir(path) and any(_within(path, root) for root in readable)
     ]
-    return Layout(interpreter, tuple(readable), tuple(_outermost(hidden)))
+    return FileLayout(interpreter, tuple(readable), tuple(_outermost(hidden)))
 
 
-def without_hidden(shown: Layout) -> tuple[list[str], list[str]]:
+def without_hidden(shown: FileLayout) -> tuple[list[str], list[str]]:
     """(readable, only listable) paths, for Landlock, which can allow paths but not except any."""
     readable: list[str] = []
     listable: list[str] = []

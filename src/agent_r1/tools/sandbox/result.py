@@ -15,7 +15,7 @@ class SandboxError(RuntimeError):
 
 
 class TestsUnusable(ValueError):
-    """The tests cannot judge any solution: a defect of the task, not a reward of 0."""
+    """The tests do not work for any solution: a defect of the task, not a reward of 0."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
 

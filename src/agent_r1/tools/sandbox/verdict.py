@@ -1,12 +1,12 @@
 """Code rewards: whether a solution passes hidden tests.
 
-1. There are two sandboxes. In one, the solution runs and answers calls. In the other, the judge
+1. There are two sandboxes. In one, the solution runs and answers calls. In the other, the tester
    runs the tests. Two pipes connect them; they share nothing else.
 2. The pipes carry calls with plain arguments, and plain values back (`inside.values`). The tests
    compare values in a process that never runs code of the solution, so the solution cannot patch
    an ``assert``, a built-in, ``check`` or a frame there. Whatever it does to its own process, it
    can only answer, and an answer that the tests accept is a solution.
-3. A solution passes if the judge says so, with a number that only the judge was given, after the
+3. A solution passes if the tester says so, with a number that only the tester was given, after the
    tests called the solution and ran to their end. Silence, an early exit and a crash are failures.
 
 Arguments are passed by value. If a function returns None, the tests also get its changes to lists,
@@ -33,7 +33,6 @@ from agent_r1.tools.sandbox.levels import isolation, level_for
 from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
 from agent_r1.tools.sandbox.process import START_S, Confined, Ended
 from agent_r1.tools.sandbox.result import SandboxUnavailable, TestsUnusable, Verdict
-from agent_r1.tools.threads import WORKERS
 
 
 def run_tests(
@@ -45,7 +44,7 @@ def run_tests(
     classes: Collection[str] = (),
     parameters: SandboxParameters | None = None,
 ) -> Verdict:
-    """Judge a solution by hidden tests.
+    """Test a solution by hidden tests.
 
     Args:
         solution: the whole program, for HumanEval the prompt with its completion.
@@ -78,34 +77,12 @@ def run_tests(
         "number": number,
         "timeout_s": parameters.timeout_s,
     }
-    tested, judged = _run_both(level, solution, json.dumps(task), parameters)
-    outcome, detail = _read(judged, number)
+    solution_end, tester_end = _run_both(level, solution, json.dumps(task), parameters)
+    outcome, detail = _read(tester_end, number)
     if outcome == "unusable":
         raise TestsUnusable(f"the tests cannot be used: {detail}")
-    reason = _reason(outcome, detail, tested)
+    reason = _reason(outcome, detail, solution_end)
     return Verdict(outcome == "passed", reason, time.monotonic() - begin)
-
-
-async def arun_tests(
-    solution: str,
-    tests: str,
-    *,
-    entry_point: str | None,
-    prelude: str = "",
-    classes: Collection[str] = (),
-    parameters: SandboxParameters | None = None,
-) -> Verdict:
-    """`run_tests` off the event loop. When cancelled, it ends by its own time limit."""
-    judge = functools.partial(
-        run_tests,
-        solution,
-        tests,
-        entry_point=entry_point,
-        prelude=prelude,
-        classes=classes,
-        parameters=parameters,
-    )
-    return await WORKERS.run(judge)
 
 
 def _level(parameters: SandboxParameters) -> Level:
@@ -121,7 +98,7 @@ def _level(parameters: SandboxParameters) -> Level:
 def _run_both(
     level: Level, solution: str, task: str, parameters: SandboxParameters
 ) -> tuple[Ended, Ended]:
-    # The judge measures the time from its first call: start-up is not the solution's fault.
+    # The tester measures the time from its first call: start-up is not the solution's fault.
     patient = parameters.model_copy(update={"timeout_s": parameters.timeout_s + START_S})
     with contextlib.ExitStack() as stack:
         calls_out, calls_in = os.pipe()
@@ -138,18 +115,18 @@ def _run_both(
                     stdout=answers_in,
                 )
             )
-            judge = stack.enter_context(
+            tester = stack.enter_context(
                 Confined(
                     level,
-                    {**_program("judge", "channel", "messages", "values"), "task.json": task},
+                    {**_program("tester", "channel", "messages", "values"), "task.json": task},
                     patient,
                     stdin=answers_out,
                     stdout=calls_in,
                 )
             )
-        judged = judge.finish()
+        verdict = tester.finish()
         tested.stop()
-        return tested.finish(), judged
+        return tested.finish(), verdict
 
 
 @functools.cache
@@ -162,13 +139,13 @@ def _program(name: str, *modules: str) -> dict[str, str]:
     }
 
 
-def _read(judged: Ended, number: str) -> tuple[str, str]:
-    """(outcome, detail) from the judge; anything other than a verdict is a failure."""
+def _read(tester: Ended, number: str) -> tuple[str, str]:
+    """(outcome, detail) from the tester; anything other than a verdict is a failure."""
     try:
-        verdict = json.loads(judged.stderr)
+        verdict = json.loads(tester.stderr)
     except ValueError:
         return "no verdict", ""
-    if judged.status != "ok" or verdict.get("number") != number:
+    if tester.status != "ok" or verdict.get("number") != number:
         return "no verdict", ""
     return verdict["outcome"], verdict["detail"]
 

@@ -1,4 +1,4 @@
-"""The judge's side of the calls between two processes: what a call sends, and what may come back.
+"""The tester's side of the calls between two processes: what a call sends, and what may come back.
 
 Every answer is a plain value, an object of the task's own classes that is rebuilt here, a number
 that refers to an object of the solution, or an exception of a known class. None of them is code.
@@ -118,6 +118,8 @@ class Handle(Answer):
     handles are compared in the solution's process: a solution that makes both sides could as well
     return two equal numbers. A handle cannot be compared with anything else or be an operand: if
     the object's subtraction gives 0, ``f(x) - 4`` would pass without an answer.
+
+    3 of MBPP's 974 tasks need such objects: 367, 601 and 927.
     """
 
     def __getattr__(self, name: str) -> Any:

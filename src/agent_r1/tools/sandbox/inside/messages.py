@@ -1,4 +1,4 @@
-"""The messages between a solution and its judge: JSON, one line each."""
+"""The messages between a solution and its tester: JSON, one line each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 MAX_CHARS = 16_000_000
-"""Longest message, in characters; the judge does not read further."""
+"""Longest message, in characters; the tester does not read further."""
 
 
 def write(message: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """The process of the solution: runs it, and answers calls of its functions.
 
 Nothing here is trusted. The solution can change all of this code, but then it can only write other
-answers, and any answer is only a value, judged elsewhere. The tests are not in this process.
+answers, and any answer is only a value, checked elsewhere. The tests are not in this process.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _OPERATIONS = {
     ".getitem": operator.getitem,
     **{f".{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "gt", "le", "ge")},
 }
-"""What the judge does with an object by its number. A function's name cannot have the dot."""
+"""What the tester does with an object by its number. A function's name cannot have the dot."""
 
 
 class Objects:
-    """The objects that the judge refers to by number; an object keeps its number."""
+    """The objects that the tester refers to by number; an object keeps its number."""
 
     def __init__(self) -> None:
         self._objects: list[Any] = []

@@ -1,4 +1,4 @@
-"""The language between a solution and its judge: plain values, written as JSON.
+"""The language between a solution and its tester: plain values, written as JSON.
 
 1. The solution's side, which is not trusted, writes with `encode`. `decode` reads: it makes only
    built-in values, checks every tag, and never evaluates or imports.

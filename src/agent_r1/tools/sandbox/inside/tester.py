@@ -3,9 +3,9 @@
 1. The names that the tests take from the solution are functions here. Each sends its call to the
    other process and returns what `values.decode` makes of the answer (`channel`).
 2. Code of the task (``prelude``: imports, functions and classes of a prompt) runs here: the
-   solution cannot replace a function that the tests check it with, and the task's own class judges
-   its objects. Built-ins and standard library modules are this process's, too. Only the entry
-   point is always the solution's.
+   solution cannot replace a function that the tests check it with, and the task's own class
+   compares its objects. Built-ins and standard library modules are this process's, too. Only the
+   entry point is always the solution's.
 3. Objects of classes that the tests expect a solution to define (``classes``) stay with the
    solution, and are used from here by number (`channel.Handle`). In all other tasks an object of
    the solution can only be passed on.
@@ -31,7 +31,7 @@ else:  # in the private folder, next to this file
     from channel import Channel, SolutionGone, Unusable
 
 
-def judge(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
+def verdict_of(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
     """(outcome, detail) of the tests; see `main` for the outcomes."""
     names: dict[str, Any] = {"__name__": "tests"}
     try:
@@ -97,7 +97,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def main() -> None:
-    """Judge ``task.json``: ``passed``, ``wrong``, ``raised``, ``gone``, or ``unusable``."""
+    """Test by ``task.json``: ``passed``, ``wrong``, ``raised``, ``gone``, or ``unusable``."""
     answers = os.fdopen(os.dup(0), encoding="utf-8", errors="surrogatepass")
     calls = os.fdopen(os.dup(1), "w", encoding="utf-8")
     verdict = os.fdopen(os.dup(2), "w", encoding="utf-8")
@@ -108,7 +108,7 @@ def main() -> None:
         task = json.load(file)
     channel = Channel(calls, answers, task["timeout_s"], handles=bool(task["classes"]))
     signal.signal(signal.SIGALRM, channel.out_of_time)
-    outcome, detail = judge(task, channel)
+    outcome, detail = verdict_of(task, channel)
     signal.setitimer(signal.ITIMER_REAL, 0)
     verdict.write(json.dumps({"number": task["number"], "outcome": outcome, "detail": detail}))
     verdict.flush()

@@ -54,7 +54,7 @@ class EngineDataset(AbstractDataset):
 
     def _make(self) -> Any:
         try:
-            make = named_object("engine", self._engine, {})
+            make = named_object("engine", self._engine, {}, type)
         except ParameterError as error:
             raise DatasetError(str(error)) from error
         return make(**self._options)

@@ -50,7 +50,6 @@ ROWS = dict(
         re.MULTILINE,
     )
 )
-NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 LINKED = (*PAGES, REPOSITORY / "data/01_raw/README.md")
 
 
@@ -200,12 +199,3 @@ def test_files_that_are_named_exist():
         "src/treasure.py", "src/politeness.py", "src/shop.py", "conf/treasure/globals.yml",
         "conf/treasure/parameters.yml", "conf/polite/parameters.yml",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
-def test_a_notebook_compiles_and_has_no_outputs(notebook):
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            compile("".join(cell["source"]), notebook.name, "exec")
-            assert cell["outputs"] == []

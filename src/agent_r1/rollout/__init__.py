@@ -14,7 +14,7 @@
    recorded.
 """
 
-from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
+from agent_r1.rollout.collector import StaleWeightsError, collect
 from agent_r1.rollout.demonstrations import play_demonstrations
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.played import BrokenEnvironmentError, check_played
@@ -37,7 +37,6 @@ __all__ = [
     "TrajectoryRequest",
     "check_played",
     "collect",
-    "collect_async",
     "drawing_order",
     "environment_factory",
     "group_requests",

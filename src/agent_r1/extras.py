@@ -7,8 +7,10 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+from agent_r1.errors import UserError
 
-class MissingExtraError(ModuleNotFoundError):
+
+class MissingExtraError(UserError, ModuleNotFoundError):
     """A package of an optional extra is not installed; the message says how to install it."""
 
 

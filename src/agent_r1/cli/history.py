@@ -12,7 +12,7 @@ from typing import Any
 import click
 from kedro.framework.cli.project import run as kedro_run
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
     history_of_experiment,
     iteration_option,
@@ -50,7 +50,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     named = params.pop("experiment", None)
     if named is not None and options["experiment"] not in (None, str(named)):
         raise click.UsageError("--experiment and --params name different experiments")
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import rerun_lines
         from agent_r1.experiments.rerun import Request, Rerunner
 
@@ -83,7 +83,7 @@ def lineage(
     beginning of a sha256, such as a policy_version in a table.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
         history = history_of_experiment(project, experiment, env)
@@ -99,7 +99,7 @@ def verify(experiment: str | None, env: str | None) -> None:
     Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import verification_lines
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
@@ -131,7 +131,7 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     Exit code 1, and a line for each difference, if anything else happens than is recorded.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from kedro.framework.cli.project import run as kedro_run
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import project_root
 
 _HELP = """Run the whole experiment: prepare, SFT, iterations, evaluation, report.
@@ -26,7 +26,7 @@ _WHOLE = frozenset({"env", "conf_source", "params", "config", "allow_changes"})
 
 def _run(*, allow_changes: bool, **options: Any) -> None:
     project = project_root()
-    with UserErrors():
+    with user_errors():
         if any(value for name, value in options.items() if name not in _WHOLE):
             if allow_changes:
                 raise click.UsageError("--allow-changes is for the whole experiment")

@@ -17,13 +17,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from agent_r1.errors import UserError
+
 FILE = ".lock"
 
 _HELD: dict[Path, int] = {}
 """Locks of this process, and how often each was taken: a driver's runs are inside of its own."""
 
 
-class LockedError(RuntimeError):
+class LockedError(UserError, RuntimeError):
     """Another process works on the experiment; the message says which."""
 
 

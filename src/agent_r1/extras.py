@@ -19,8 +19,10 @@ from agent_r1.parameters import ParameterError, nearest
 
 T = TypeVar("T")
 
+from agent_r1.errors import UserError
 
-class MissingExtraError(ModuleNotFoundError):
+
+class MissingExtraError(UserError, ModuleNotFoundError):
     """A package of an optional extra is not installed; the message says how to install it."""
 
 

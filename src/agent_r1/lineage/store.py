@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from agent_r1.errors import UserError
 from agent_r1.lineage.manifest import Manifest, OutputRecord
 from agent_r1.lineage.seal import SEAL
 from agent_r1.storage.atomic import strict_json, write_json
@@ -24,7 +25,7 @@ UNNAMESPACED = "experiment"
 """Folder of the manifests of nodes outside the iterations."""
 
 
-class LineageError(RuntimeError):
+class LineageError(UserError, RuntimeError):
     """A manifest cannot be read, or a required dataset is not committed."""
 
 

@@ -15,11 +15,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import ParameterError, nearest
 
 T = TypeVar("T")
-
-from agent_r1.errors import UserError
 
 
 class MissingExtraError(UserError, ModuleNotFoundError):

@@ -22,13 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from agent_r1.chat.call_json import (
-    Malformed,
-    check_json,
-    read_call_json,
-    skip_whitespace,
-    write_call_json,
-)
+from agent_r1.chat.call_json import Malformed, check_json, read_value, skip_whitespace, write_value
 from agent_r1.chat.encoding import Layout
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
@@ -64,7 +58,7 @@ Action: finish[answer]"""
         lines = []
         for spec in tools:
             argument = _only_argument(spec)
-            schema = argument or write_call_json(spec.parameters.get("properties", {}))
+            schema = argument or write_value(spec.parameters.get("properties", {}))
             lines.append(f"{spec.name}[{schema}]: {spec.description}")
         return "\n".join(lines)
 
@@ -115,7 +109,7 @@ def write_turn(action: Action, arguments: Mapping[str, str | None]) -> str:
         if only is not None and list(call.arguments) == [only]:
             inside = call.arguments[only]
         else:
-            inside = write_call_json(call.arguments)
+            inside = write_value(call.arguments)
         lines.append(f"Action: {call.name}[{inside}]")
     return "\n".join(lines)
 
@@ -169,7 +163,7 @@ def _read_action(content: str, arguments: Mapping[str, str | None]) -> ToolCall 
 def _read_arguments(inside: str, name: str) -> dict:
     if not inside:
         return {}
-    value, end = read_call_json(inside)
+    value, end = read_value(inside)
     if not isinstance(value, dict) or skip_whitespace(inside, end) < len(inside):
         raise Malformed(f"'{name[:30]}' takes one JSON object in its brackets")
     check_json(value)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_r1.errors import UserError
 
-class SandboxUnavailable(RuntimeError):
+
+class SandboxUnavailable(UserError, RuntimeError):
     """This machine does not support the isolation asked for; the message has the remedy."""
 
 

@@ -42,5 +42,4 @@ def make_format(params: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> C
     Raises:
         ChatTemplateError: the tokenizer's chat template cannot be extended turn by turn.
     """
-    made: ChatFormat = named_object("chat format", params.format, FORMATS)(params, tokenizer)
-    return made
+    return named_object("chat format", params.format, FORMATS, type)(params, tokenizer)

@@ -46,7 +46,7 @@ class ChatParameters(Parameters):
     @field_validator("format")
     @classmethod
     def _known(cls, name: str) -> str:
-        named_object("chat format", name, FORMATS)
+        named_object("chat format", name, FORMATS, type)
         return name
 
     @field_validator("date")

@@ -101,8 +101,7 @@ def _make(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
 ) -> TurnFormat:
     changed = parameters.model_copy(update=changes)
-    made: TurnFormat = named_object("chat format", changed.format, FORMATS)(changed, tokenizer)
-    return made
+    return named_object("chat format", changed.format, FORMATS, type)(changed, tokenizer)
 
 
 def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> str:

@@ -21,6 +21,8 @@ from pydantic import (
     model_validator,
 )
 
+from agent_r1.errors import UserError
+
 Location = tuple[int | str, ...]
 """Where pydantic found a problem: keys of groups, indices of lists."""
 
@@ -70,7 +72,7 @@ class Problem:
         return f"{text}: {self.remedy}" if self.remedy else text
 
 
-class ParameterError(ValueError):
+class ParameterError(UserError, ValueError):
     """A parameter is unknown or has a value that cannot be used; the message names the key."""
 
     def __init__(self, *problems: Problem | str) -> None:

@@ -1,6 +1,6 @@
 """Checks the parameters before the first node of any Kedro run.
 
-The configuration loader has validated each group (`agent_r1.configuration.presets`).
+The configuration loader has validated each group (`agent_r1.configuration.loader`).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from kedro.framework.cli.project import run as kedro_run
 from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
     history_of_experiment,
+    iteration_of,
     iteration_option,
     of_experiment,
     print_lines,
@@ -56,6 +57,9 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
         experiment = options["experiment"] or (str(named) if named is not None else None)
+        history = history_of_experiment(project, experiment, options["env"])
+        if request.iteration is not None:
+            iteration_of(history, request.iteration)
         rerunner = Rerunner(project, experiment, options["env"])
         print_lines(rerun_lines(rerunner.rerun(request)))
 
@@ -87,6 +91,8 @@ def lineage(
         from agent_r1.cli.lines import lineage_tree, wanted
 
         history = history_of_experiment(project, experiment, env)
+        if iteration is not None:
+            iteration = iteration_of(history, iteration)
         name, version = wanted(history.store, dataset, iteration, version)
         print_lines([lineage_tree(history.store, name, version, depth)])
 
@@ -135,14 +141,13 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play
-        from agent_r1.pipelines.namespaces import full_iteration
 
         history = history_of_experiment(project, experiment, env)
         with bar("replay") as on_progress:
             result = play(
                 project,
                 history.store,
-                full_iteration(iteration),
+                iteration_of(history, iteration),
                 stage,
                 lambda done, total, _tokens: on_progress(done, total),
             )

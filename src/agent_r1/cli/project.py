@@ -39,6 +39,7 @@ def history_of_experiment(project: Path, experiment: str | None, env: str | None
 
     Raises:
         LineageError: the experiment never ran.
+        ParameterError: its name cannot be the name of a folder.
     """
     from agent_r1.experiments.experiment import history_of
     from agent_r1.experiments.session import Session
@@ -46,15 +47,54 @@ def history_of_experiment(project: Path, experiment: str | None, env: str | None
     from agent_r1.parameters import nearest
 
     runtime = {"experiment": experiment} if experiment else {}
+    _check_name(runtime)
     with Session(project, runtime, env) as session:
         history = history_of(session.catalog())
     folder = history.filepath.parent
     if not history.filepath.is_dir():
         there = [each.parent.name for each in folder.parent.glob("*/manifests")]
         raise LineageError(
-            f"experiment '{folder.name}' has not run here.{nearest(folder.name, there)}"
+            f"experiment '{folder.name}' has not run here.{nearest(folder.name, there)} "
+            f"Run it: kedro run --params experiment={folder.name}"
         )
     return history
+
+
+def _check_name(runtime: dict[str, Any]) -> None:
+    from agent_r1.configuration.groups import ExperimentParameters
+    from agent_r1.parameters import ParameterError
+
+    try:
+        ExperimentParameters.read(runtime, "parameters")
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("'parameters.", "'")) from None
+
+
+def iteration_of(history: Any, iteration: str) -> str:
+    """The full name of an iteration that the user named.
+
+    Raises:
+        LineageError: nothing of it is committed.
+    """
+    from agent_r1.lineage import LineageError
+    from agent_r1.pipelines.namespaces import full_iteration
+
+    name, there = full_iteration(iteration), history.store.iterations()
+    if name not in there:
+        experiment = history.filepath.parent.name
+        run = f"kedro run --params experiment={experiment}"
+        more = f",iterations={iteration}" if iteration.isdigit() else ""
+        raise LineageError(
+            f"experiment '{experiment}' has no iteration '{iteration}'. --iteration may be: "
+            f"{', '.join(_short(each) for each in there)}. To make it: {run}{more}"
+        )
+    return name
+
+
+def _short(iteration: str) -> str:
+    """``3`` for ``iter_00003``."""
+    number = iteration.removeprefix("iter_")
+    return str(int(number)) if number.isdigit() else iteration
 
 
 def print_lines(lines: list[Any]) -> None:

@@ -10,20 +10,17 @@ import sys
 from typing import Any
 
 import click
-from kedro.framework.cli.project import run as kedro_run
 
 from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
-    history_of_experiment,
     iteration_of,
     iteration_option,
     of_experiment,
+    open_experiment,
     print_lines,
     project_root,
 )
-
-_PARAMS = next(option for option in kedro_run.params if option.name == "params")
-"""Kedro's ``--params``, read as ``kedro run`` reads it."""
+from agent_r1.kedro_adapter import params_option
 
 
 @click.command()
@@ -57,14 +54,14 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
         experiment = options["experiment"] or (str(named) if named is not None else None)
-        history = history_of_experiment(project, experiment, options["env"])
+        opened = open_experiment(project, experiment, options["env"])
         if request.iteration is not None:
-            iteration_of(history, request.iteration)
+            iteration_of(opened, request.iteration)
         rerunner = Rerunner(project, experiment, options["env"])
         print_lines(rerun_lines(rerunner.rerun(request)))
 
 
-rerun.params.append(_PARAMS)
+rerun.params.append(params_option())
 
 
 @click.command()
@@ -90,11 +87,11 @@ def lineage(
     with user_errors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         if iteration is not None:
-            iteration = iteration_of(history, iteration)
-        name, version = wanted(history.store, dataset, iteration, version)
-        print_lines([lineage_tree(history.store, name, version, depth)])
+            iteration = iteration_of(opened, iteration)
+        name, version = wanted(opened.manifests, dataset, iteration, version)
+        print_lines([lineage_tree(opened.manifests, name, version, depth)])
 
 
 @click.command()
@@ -110,10 +107,10 @@ def verify(experiment: str | None, env: str | None) -> None:
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         with bar("verify") as on_progress:
-            result = check(project, history.store, history.book, on_progress)
-        print_lines(verification_lines(history.filepath.parent.name, result))
+            result = check(opened, on_progress)
+        print_lines(verification_lines(opened.name, result))
     if result.findings:
         sys.exit(1)
 
@@ -142,12 +139,11 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         with bar("replay") as on_progress:
             result = play(
-                project,
-                history.store,
-                iteration_of(history, iteration),
+                opened,
+                iteration_of(opened, iteration),
                 stage,
                 lambda done, total, _tokens: on_progress(done, total),
             )

@@ -7,10 +7,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from kedro.framework.startup import ProjectMetadata
+
+if TYPE_CHECKING:
+    from agent_r1.lineage import Experiment
 
 
 def of_experiment(command: Callable[..., None]) -> Callable[..., None]:
@@ -34,30 +37,30 @@ def project_root() -> Path:
     return project
 
 
-def history_of_experiment(project: Path, experiment: str | None, env: str | None) -> Any:
-    """The catalog's entry that knows the manifests.
+def open_experiment(project: Path, name: str | None, env: str | None) -> Experiment:
+    """An experiment that has run.
 
     Raises:
-        LineageError: the experiment never ran.
+        LineageError: it never ran.
         ParameterError: its name cannot be the name of a folder.
     """
-    from agent_r1.experiments.experiment import history_of
+    from agent_r1.experiments.experiment import experiment_of
     from agent_r1.experiments.session import Session
     from agent_r1.lineage import LineageError
     from agent_r1.parameters import nearest
 
-    runtime = {"experiment": experiment} if experiment else {}
+    runtime = {"experiment": name} if name else {}
     _check_name(runtime)
     with Session(project, runtime, env) as session:
-        history = history_of(session.catalog())
-    folder = history.filepath.parent
-    if not history.filepath.is_dir():
-        there = [each.parent.name for each in folder.parent.glob("*/manifests")]
+        experiment = experiment_of(session.catalog())
+    if not experiment.exists:
+        there = [other.name for other in experiment.others()]
         raise LineageError(
-            f"experiment '{folder.name}' has not run here.{nearest(folder.name, there)} "
-            f"Run it: kedro run --params experiment={folder.name}"
+            f"experiment '{experiment.name}' has not run here."
+            f"{nearest(experiment.name, there)} Run it: kedro run --params "
+            f"experiment={experiment.name}"
         )
-    return history
+    return experiment
 
 
 def _check_name(runtime: dict[str, Any]) -> None:
@@ -70,7 +73,7 @@ def _check_name(runtime: dict[str, Any]) -> None:
         raise ParameterError(str(error).replace("'parameters.", "'")) from None
 
 
-def iteration_of(history: Any, iteration: str) -> str:
+def iteration_of(experiment: Experiment, iteration: str) -> str:
     """The full name of an iteration that the user named.
 
     Raises:
@@ -79,13 +82,12 @@ def iteration_of(history: Any, iteration: str) -> str:
     from agent_r1.lineage import LineageError
     from agent_r1.pipelines.namespaces import full_iteration
 
-    name, there = full_iteration(iteration), history.store.iterations()
+    name, there = full_iteration(iteration), experiment.manifests.iterations()
     if name not in there:
-        experiment = history.filepath.parent.name
-        run = f"kedro run --params experiment={experiment}"
+        run = f"kedro run --params experiment={experiment.name}"
         more = f",iterations={iteration}" if iteration.isdigit() else ""
         raise LineageError(
-            f"experiment '{experiment}' has no iteration '{iteration}'. --iteration may be: "
+            f"experiment '{experiment.name}' has no iteration '{iteration}'. --iteration may be: "
             f"{', '.join(_short(each) for each in there)}. To make it: {run}{more}"
         )
     return name

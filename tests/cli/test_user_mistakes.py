@@ -276,7 +276,6 @@ _SLOW = {
     *DAMAGE,
     "sandbox missing",
     "MCP server does not start",
-    "critic of a table without values",
     "fork onto itself",
 }
 """Work begins before these are found, or the project is copied."""

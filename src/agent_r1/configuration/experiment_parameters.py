@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import Field, field_validator
 
 from agent_r1.parameters import Parameters
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
 
 class ExperimentParameters(Parameters):
     """The parameters at the top level of ``conf/``, outside any group."""
 
-    experiment: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
-    """Name; part of every path, so letters, digits, ``_`` and ``-``."""
+    experiment: str = "default"
+    """Name; part of every path, so at most 100 letters, digits, ``_`` and ``-``."""
     algorithm: str = "grpo"
     """Name of a preset in ``conf/algorithms``; see `agent_r1.configuration.presets`."""
     seed: int = Field(default=0, ge=0)
@@ -25,7 +28,13 @@ class ExperimentParameters(Parameters):
     @classmethod
     def _name(cls, value: Any) -> Any:
         """``--params experiment=7`` arrives as a number."""
-        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        name = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(
+                "a name has at most 100 letters, digits, '_' and '-', and begins with a letter or "
+                "a digit"
+            )
+        return name
 
 
 class StopParameters(Parameters):

@@ -206,5 +206,5 @@ def test_the_key_comes_from_the_environment(server, tmp_path, monkeypatch) -> No
     judged(server.url, tmp_path, "Paris", api_key_variable="JUDGE_TOKEN")
     assert server.keys == ["Bearer word"]
     monkeypatch.delenv("JUDGE_TOKEN")
-    with pytest.raises(ParameterError, match="variable JUDGE_TOKEN is not set or empty"):
+    with pytest.raises(ParameterError, match="variable JUDGE_TOKEN is unset or empty"):
         judged(server.url, tmp_path, "Rome", api_key_variable="JUDGE_TOKEN")

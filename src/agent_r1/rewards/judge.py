@@ -152,7 +152,7 @@ class _Judge:
         key = os.environ.get(variable) if variable else None
         if variable and not key:
             raise ParameterError(
-                f"reward term judge: environment variable {variable} is not set or empty; set it to "
+                f"reward term judge: environment variable {variable} is unset or empty; set it to "
                 "the API key, or set api_key_variable to null"
             )
         headers = {"Authorization": f"Bearer {key}"} if key else {}

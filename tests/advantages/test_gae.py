@@ -121,7 +121,7 @@ def test_whitening_does_not_change_the_critics_targets() -> None:
 
 
 def test_the_kl_of_each_token_is_part_of_its_reward() -> None:
-    """k3 is 0, 0.718282 and 0 nats; with lambda 1 and V = 0 an advantage is the return of the KL."""
+    """k3 is 0, 0.718282 and 0 nats; with lambda 1 and V = 0 advantages are returns of the KL."""
     policy, reference = [-1.0, -2.0, -0.5], [-1.0, -1.0, -0.5]
     only = episode(
         "q/0",

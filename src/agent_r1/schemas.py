@@ -15,11 +15,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from agent_r1.errors import UserError
+
 SPLITS = ("train", "validation", "in_domain", "held_out", "ood")
 """Tune and select on ``validation``; the last three splits are only reported."""
 
 
-class SchemaError(ValueError):
+class SchemaError(UserError, ValueError):
     """A table does not fit its schema; the message names the table and the column."""
 
 
@@ -227,5 +229,5 @@ def __getattr__(name: str) -> Any:
     """Keep ``schemas.conform`` and the like, now in `agent_r1.tables`, working for task sources and
     notebooks that use them."""
     if name in _MOVED:
-        return getattr(import_module("agent_r1.tables"), name)
+        return getattr(import_module(f"{__package__}.tables"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

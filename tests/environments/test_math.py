@@ -87,7 +87,7 @@ def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
 
 def test_a_verifier_scores_the_answer_where_the_task_brings_one(monkeypatch):
     monkeypatch.setattr(
-        "agent_r1.tasks.reasoning_gym.verify", lambda verifier, said: verifier[said]
+        "agent_r1.tasks.reasoning_gym.score_answer", lambda verifier, said: verifier[said]
     )
     task = TASK | {"payload": json.dumps({"verifier": {"27": 1.0, "about 27": 0.5}})}
     assert say(begin(task)[0], "27").reward == 1.0

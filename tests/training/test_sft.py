@@ -14,7 +14,7 @@ from agent_r1.training.logprobs import token_logprobs
 from agent_r1.training.sequences import build_sequences
 from agent_r1.training.sft import SftParameters, batch_order, fine_tune
 from tests.support.step_tables import rollouts, step
-from tests.support.tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
+from tests.support.tiny_models import VOCABULARY, flat_gradient, flat_weights, random_model
 
 
 def demonstrations(count: int = 6) -> pd.DataFrame:
@@ -91,7 +91,7 @@ def test_p22_the_gradient_does_not_depend_on_the_micro_batch(size: int) -> None:
         sequences = build_sequences(demonstrations())
         chosen = np.arange(len(sequences.trajectory))
         parameters = SftParameters(micro_batch_sequences=micro)
-        sft.accumulate(model, sft.head_of(model), sequences, chosen, parameters)
+        sft.accumulate_cross_entropy(model, sft.head_of(model), sequences, chosen, parameters)
         gradients.append(flat_gradient(model))
     assert (gradients[0] - gradients[1]).norm() <= 1e-5 * gradients[0].norm()
 

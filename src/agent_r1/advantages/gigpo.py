@@ -14,7 +14,7 @@ import numpy as np
 
 from agent_r1.advantages.base import AdvantageParameters, Estimate
 from agent_r1.advantages.chain import chain
-from agent_r1.advantages.groups import compare
+from agent_r1.advantages.groups import compare_in_groups
 from agent_r1.advantages.inputs import EstimatorInputs
 
 
@@ -23,13 +23,13 @@ def gigpo(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
 
     The members of an anchor are steps: a trajectory that returns to a state is in it twice.
     """
-    episode = compare(inputs.trajectory_rewards, inputs.groups)
+    episode = compare_in_groups(inputs.trajectory_rewards, inputs.groups)
     actions = chain(inputs, "step")
     acts = inputs.action_lengths > 0
     returns = np.full(len(acts), np.nan)
     returns[acts] = actions.returns(parameters.gamma)
     returns[~inputs.per_row(inputs.scored)] = np.nan
-    step = compare(returns, inputs.states)
+    step = compare_in_groups(returns, inputs.states)
     scaling = parameters.normalize_std, parameters.eps
     advantages = inputs.per_row(episode.scaled(*scaling))
     advantages += parameters.step_weight * step.scaled(*scaling)

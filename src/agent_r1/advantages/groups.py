@@ -11,7 +11,7 @@ ZERO_VARIANCE = 1e-6
 that is above 1. Smaller differences are rounding of float32 rewards."""
 
 
-class Comparison(NamedTuple):
+class GroupComparison(NamedTuple):
     """Each member relative to its group."""
 
     deviation: np.ndarray
@@ -69,9 +69,9 @@ def group_statistics(rewards: np.ndarray, groups: np.ndarray) -> GroupStatistics
     return GroupStatistics(size, mean, std, zero)
 
 
-def compare(rewards: np.ndarray, groups: np.ndarray) -> Comparison:
+def compare_in_groups(rewards: np.ndarray, groups: np.ndarray) -> GroupComparison:
     """Each reward relative to its group; see `group_statistics` for the arguments."""
     statistics = group_statistics(rewards, groups)
     compared = ~np.isnan(rewards) & ~statistics.zero_variance[groups]
     deviation = np.where(compared, rewards - statistics.mean[groups], 0.0)
-    return Comparison(deviation, statistics.std[groups], statistics.size[groups], compared)
+    return GroupComparison(deviation, statistics.std[groups], statistics.size[groups], compared)

@@ -1,17 +1,16 @@
-"""What a model's chat template can do, found out by trying: what decides a ``chat.format``.
+"""Finds out by trying what a model's chat template can do, to help choose a ``chat.format``.
 
 1. Can conversations be extended turn by turn (`agent_r1.chat.template`), and in which formats?
 2. Is the end of a turn a token that the model was trained to stop at: the tokenizer's own end of
    text, or named in ``generation_config.json``?
-3. Does the template render tools, and calls in a dialect that is known?
-4. What becomes of the reasoning in earlier turns, and are its tags tokens of their own?
+3. Does the template render tools, and calls in a known dialect?
+4. What happens to the reasoning in earlier turns, and are its tags single tokens?
 5. Does the prompt depend on the date?
 """
 
 from __future__ import annotations
 
 import json
-import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from agent_r1.chat.rendering import ChatTemplateError, Renderer, conversation, m
 from agent_r1.chat.template import REASONED
 from agent_r1.chat.tokenizer import load_tokenizer
 from agent_r1.chat.turns import TextFormat, TurnFormat
+from agent_r1.extras import named_object
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 
@@ -34,26 +34,26 @@ _ACTS = {
     "tool": Action(ActionType.TOOL_CALL, "", tool_calls=(ToolCall("lookup", {}),)),
     "user": Action(ActionType.ANSWER, "", answer=_SAID),
 }
-"""What a message of this role follows."""
+"""Role of a message → the action that it follows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Trait:
     """An answer to one of the questions."""
 
     question: str
     answer: str
     good: bool = True
-    """False where something does not work, or will not as one would expect."""
+    """False if something does not work, or not as expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found out about a model folder."""
+    """The findings about a model folder."""
 
-    findings: list[Finding]
+    findings: list[Trait]
     refusals: dict[str, str | None]
-    """Format → why it cannot be used; None where it can."""
+    """Format → why it cannot be used; None if it can."""
 
 
 def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspection:
@@ -64,7 +64,7 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
         parameters: the group ``chat``; its ``format`` is replaced by each.
 
     Raises:
-        ParameterError: there is no such folder, no tokenizer with a chat template in it, or a
+        ParameterError: the folder is missing, has no tokenizer with a chat template, or has a
             ``generation_config.json`` that cannot be read.
     """
     tokenizer = load_tokenizer(folder)
@@ -72,14 +72,14 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
         renderer = Renderer(tokenizer, parameters.date, parameters.template_arguments)
     except ChatTemplateError:
         raise
-    except ValueError as error:  # of the tokenizer: no format can be safe with it
+    except ValueError as error:  # from the tokenizer: it is not safe with any format
         return Inspection([], dict.fromkeys(FORMATS, str(error)))
     formats, refusals = _try_formats(tokenizer, parameters)
     findings = [_turns(formats, refusals)]
     findings += [_stop(next(iter(formats.values())), tokenizer, Path(folder))] if formats else []
     findings += [_tools(renderer, formats), _reasoning(renderer, formats), _tags(renderer)]
     if renderer.dated:
-        findings.append(Finding("date", f"in the prompt; fixed at chat.date, {parameters.date}"))
+        findings.append(Trait("date", f"in the prompt; fixed at chat.date, {parameters.date}"))
     return Inspection(findings, refusals)
 
 
@@ -101,11 +101,11 @@ def _make(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
 ) -> TurnFormat:
     changed = parameters.model_copy(update=changes)
-    return pkgutil.resolve_name(FORMATS[changed.format])(changed, tokenizer)
+    return named_object("chat format", changed.format, FORMATS, type)(changed, tokenizer)
 
 
 def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> str:
-    """A clause for a refusal: that the format works if reasoning is dropped, or kept."""
+    """A clause for a refusal, if the format works when reasoning is dropped, or kept."""
     other = "drop" if parameters.reasoning == "keep" else "keep"
     try:
         _make(tokenizer, parameters, format=name, reasoning=other)
@@ -114,30 +114,30 @@ def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenize
     return f"; it works with chat.reasoning: {other}"
 
 
-def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Finding:
+def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Trait:
     question = "extended turn by turn"
     if not formats:
-        return Finding(question, f"no: {refusals['hermes']}", good=False)
+        return Trait(question, f"no: {refusals['hermes']}", good=False)
     texts = [format_ for format_ in formats.values() if isinstance(format_, TextFormat)]
     if not texts:
-        return Finding(question, "with the template's own tool calls only")
+        return Trait(question, "with the template's own tool calls only")
     template = texts[0].template
-    told = f"yes; observations come in the role '{template.observation_role}'"
+    answer = f"yes; observations have the role '{template.observation_role}'"
     if template.always_reasons:
-        return Finding(question, f"{told}, if every turn has reasoning", good=False)
-    return Finding(question, told)
+        return Trait(question, f"{answer}, if every turn has reasoning", good=False)
+    return Trait(question, answer)
 
 
-def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Finding:
+def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Trait:
     stop = format_.stop_token_ids[0]
     trained = {tokenizer.eos_token_id} | _configured_ends(folder)
     name = tokenizer.convert_ids_to_tokens(stop)
     if stop in trained:
-        return Finding("stop token", f"{name}, an end of text of this model")
-    return Finding(
+        return Trait("stop token", f"{name}, an end of text of this model")
+    return Trait(
         "stop token",
         f"{name} is neither the tokenizer's eos_token nor in generation_config.json: a base model "
-        "has to learn it, and other servers will not stop there",
+        "must learn it, and other servers will not stop there",
         good=False,
     )
 
@@ -157,27 +157,27 @@ def _configured_ends(folder: Path) -> set[int]:
         raise ParameterError(f"'{path}' is not valid JSON ({error})") from None
     if not isinstance(configuration, dict):
         raise ParameterError(f"'{path}' is not a JSON object")
-    ends = configuration.get("eos_token_id")
+    ends = configuration.get("eos_token_id", [])
     return set(ends) if isinstance(ends, list) else {ends}
 
 
-def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
+def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
     native = formats.get("native")
     if isinstance(native, NativeFormat):
-        return Finding("tools rendered", f"yes; calls in the dialect '{native.dialect.name}'")
+        return Trait("tools rendered", f"yes; calls in the dialect '{native.dialect.name}'")
     try:
         rendered = renders_tools(renderer)
     except ChatTemplateError as error:
-        return Finding("tools rendered", str(error), good=False)
+        return Trait("tools rendered", str(error), good=False)
     if rendered:
-        return Finding("tools rendered", "yes, but no known dialect of calls", good=False)
-    return Finding("tools rendered", "no: set chat.render_tools: true", good=False)
+        return Trait("tools rendered", "yes, but no known dialect of calls", good=False)
+    return Trait("tools rendered", "no: set chat.render_tools: true", good=False)
 
 
-def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
+def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
     after = {role: _kept(renderer, role, formats.get("native")) for role in _ACTS}
-    told = "; ".join(f"behind a {role} message {became}" for role, became in after.items())
-    return Finding("reasoning of earlier turns", told)
+    answer = "; ".join(f"{became} before a {role} message" for role, became in after.items())
+    return Trait("reasoning of earlier turns", answer)
 
 
 def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
@@ -191,9 +191,9 @@ def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
         return "cannot be rendered"
     if written in rendered:
         return "kept"
-    return "rewritten" if _THOUGHT in rendered else "taken out"
+    return "rewritten" if _THOUGHT in rendered else "removed"
 
 
-def _tags(renderer: Renderer) -> Finding:
+def _tags(renderer: Renderer) -> Trait:
     own = all(renderer.encoder.control(tag) is not None for tag in (THINKING, END_OF_THINKING))
-    return Finding("<think> and </think>", "tokens of their own" if own else "ordinary text")
+    return Trait("<think> and </think>", "single tokens" if own else "ordinary text")

@@ -10,19 +10,16 @@ import sys
 from typing import Any
 
 import click
-from kedro.framework.cli.project import run as kedro_run
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
-    history_of_experiment,
     iteration_option,
     of_experiment,
+    open_experiment,
     print_lines,
     project_root,
 )
-
-_PARAMS = next(option for option in kedro_run.params if option.name == "params")
-"""Kedro's ``--params``, read as ``kedro run`` reads it."""
+from agent_r1.kedro_adapter import params_option
 
 
 @click.command()
@@ -50,7 +47,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     named = params.pop("experiment", None)
     if named is not None and options["experiment"] not in (None, str(named)):
         raise click.UsageError("--experiment and --params name different experiments")
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import rerun_lines
         from agent_r1.experiments.rerun import Request, Rerunner
 
@@ -60,7 +57,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
         print_lines(rerun_lines(rerunner.rerun(request)))
 
 
-rerun.params.append(_PARAMS)
+rerun.params.append(params_option())
 
 
 @click.command()
@@ -83,12 +80,12 @@ def lineage(
     beginning of a sha256, such as a policy_version in a table.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
-        history = history_of_experiment(project, experiment, env)
-        name, version = wanted(history.store, dataset, iteration, version)
-        print_lines([lineage_tree(history.store, name, version, depth)])
+        manifests = open_experiment(project, experiment, env).manifests
+        name, version = wanted(manifests, dataset, iteration, version)
+        print_lines([lineage_tree(manifests, name, version, depth)])
 
 
 @click.command()
@@ -99,15 +96,15 @@ def verify(experiment: str | None, env: str | None) -> None:
     Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import verification_lines
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         with bar("verify") as on_progress:
-            result = check(project, history.store, history.book, on_progress)
-        print_lines(verification_lines(history.filepath.parent.name, result))
+            result = check(opened, on_progress)
+        print_lines(verification_lines(opened.name, result))
     if result.findings:
         sys.exit(1)
 
@@ -131,17 +128,16 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     Exit code 1, and a line for each difference, if anything else happens than is recorded.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play
         from agent_r1.pipelines.namespaces import full_iteration
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         with bar("replay") as on_progress:
             result = play(
-                project,
-                history.store,
+                opened,
                 full_iteration(iteration),
                 stage,
                 lambda done, total, _tokens: on_progress(done, total),

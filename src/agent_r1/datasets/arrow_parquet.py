@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from kedro.io import DatasetError, Version
+from kedro.io import DatasetError
 
 from agent_r1 import schemas, tables
 from agent_r1.datasets.local import LocalDataset
@@ -27,29 +27,21 @@ class ArrowParquetDataset(LocalDataset):
     """A Parquet file with exactly the columns and types of a schema of `agent_r1.schemas`.
 
     Saving takes any DataFrame that fits the schema; loading gives one with Arrow-backed dtypes.
-    The bytes are a function of the content alone: pandas' metadata is not written. What the schema
-    says about each column is, so that a file describes itself.
+    The bytes depend on the content alone: pandas' metadata is not written. The schema's description
+    of each column is written, so that a file describes itself.
     """
 
-    def __init__(
-        self,
-        *,
-        filepath: str,
-        schema: str | None = None,
-        version: Version | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, *, filepath: str, schema: str | None = None, **entry: Any) -> None:
         """
         Args:
             filepath: see `LocalDataset`.
             schema: a key of `agent_r1.schemas.SCHEMAS`; None keeps the columns as they are.
-            version: set by Kedro.
-            metadata: ignored.
+            entry: the rest of the catalog entry; see `LocalDataset`.
 
         Raises:
             ValueError: the schema is unknown.
         """
-        super().__init__(filepath=filepath, version=version, metadata=metadata)
+        super().__init__(filepath=filepath, **entry)
         if schema is not None and schema not in schemas.SCHEMAS:
             known = ", ".join(sorted(schemas.SCHEMAS))
             raise ValueError(f"unknown table schema '{schema}'. Known: {known}.")
@@ -63,7 +55,7 @@ class ArrowParquetDataset(LocalDataset):
 
     def _commit(self, data: pd.DataFrame, path: Path) -> None:
         if not isinstance(data, pd.DataFrame):
-            raise DatasetError(f"a table is a DataFrame, got {type(data).__name__}")
+            raise DatasetError(f"expected a DataFrame, got {type(data).__name__}")
         if self._schema is not None:
             table = tables.to_arrow(data, self._schema)
         else:

@@ -1,6 +1,6 @@
-"""What an engine is: a service that continues token streams, one session per trajectory.
+"""What an engine is: a service that continues token streams, one stream per trajectory.
 
-An engine knows token ids and nothing of chats, tools or tasks. A session holds everything that was
+An engine knows token ids and nothing of chats, tools or tasks. A stream holds everything that was
 appended and sampled so far, so what was computed for earlier turns is never computed again. Which
 engine runs — in this process, or a server on another machine — nothing above this line knows.
 """
@@ -11,6 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
+
+from agent_r1.errors import UserError
+
+
+class EngineError(RuntimeError):
+    """A caller used the engine in a way that cannot give correct tokens: a fault of the program."""
+
+
+class UnsupportedModelError(UserError, EngineError):
+    """The engine cannot run this model; the message says which part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +67,22 @@ class Engine(Protocol):
         ...
 
     async def generate(
-        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append ``new_token_ids`` to the session (opened if unknown), then sample an action."""
+        """Append ``new_token_ids`` to the stream (opened if unknown), then sample an action."""
         ...
 
-    def fork(self, session: str, into: Sequence[str]) -> None:
-        """New sessions that start as copies of ``session``: a group shares its prompt."""
+    def fork(self, stream: str, into: Sequence[str]) -> None:
+        """New streams that start as copies of ``stream``: a group shares its prompt."""
         ...
 
     def window(
-        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Move the visible window; everything behind the prefix is computed again (the old keys
         had seen what was dropped)."""
         ...
 
-    def close(self, session: str) -> None:
-        """Forget the session and free what it holds. Unknown sessions are ignored."""
+    def close(self, stream: str) -> None:
+        """Forget the stream and free what it holds. Unknown streams are ignored."""
         ...

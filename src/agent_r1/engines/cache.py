@@ -1,6 +1,6 @@
-"""Where the keys and values of the sessions stand.
+"""Where the keys and values of the streams stand.
 
-1. A session owns a slot of the `SlotPool` from its first token to its close: what was computed for
+1. A stream owns a slot of the `SlotPool` from its first token to its close: what was computed for
    earlier turns waits there.
 2. A batch runs on a `WorkingCache`: the slots that take part are copied in once, the model writes
    each row's next keys and values at that row's own position, and what is new is copied back once.
@@ -76,7 +76,7 @@ class _Buffers:
 
 
 class SlotPool(_Buffers):
-    """One slot per open session; sessions open and fork while a worker thread computes."""
+    """One slot per open stream; streams open and fork while a worker thread computes."""
 
     def __init__(self, shape: CacheShape) -> None:
         super().__init__(shape)

@@ -30,7 +30,7 @@ _COLUMNS = [
 
 
 class RecordedEngine(PlaybackEngine):
-    """See `agent_r1.engines.base.Engine`; sessions are trajectory ids."""
+    """See `agent_r1.engines.base.Engine`; streams are trajectory ids."""
 
     def __init__(self, rollouts: pd.DataFrame, version: str | None = None):
         """
@@ -51,8 +51,8 @@ class RecordedEngine(PlaybackEngine):
             versions[said] += 1
         super().__init__(version or next((name for name, _ in versions.most_common(1)), ""))
 
-    def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
-        token_ids, logprobs = self._actions.get((session, position), ((), ()))
+    def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
+        token_ids, logprobs = self._actions.get((stream, position), ((), ()))
         sampled, finish_reason = _as_sampled(token_ids, sampling)
         return sampled, _one_each(logprobs, len(sampled)), finish_reason
 

@@ -1,4 +1,4 @@
-"""An engine that continues each session as a script says: what scripted agents act with."""
+"""An engine that continues each stream as a script says: what scripted agents act with."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class ScriptedEngine(PlaybackEngine):
     def __init__(self, scripts: Mapping[str, Sequence[Sequence[int]]], version: str = "scripted"):
         """
         Args:
-            scripts: session → the token ids of its actions, in order, stop token included.
+            scripts: stream → the token ids of its actions, in order, stop token included.
             version: what stands for the sha256 of a policy, as there is none.
         """
         super().__init__(version)
         self._scripts = scripts
 
-    def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
+    def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
         """The next action of the script, as it stands there.
 
         Raises:
             ScriptError: the script has ended, or its action exceeds ``sampling.max_tokens``.
         """
-        script = self._scripts.get(session, ())
+        script = self._scripts.get(stream, ())
         if position >= len(script):
-            raise ScriptError(f"the script of '{session}' ends after {len(script)} actions")
+            raise ScriptError(f"the script of '{stream}' ends after {len(script)} actions")
         action = script[position]
         if len(action) > sampling.max_tokens:
             raise ScriptError(
-                f"action {position} of '{session}' has {len(action)} tokens, more than "
+                f"action {position} of '{stream}' has {len(action)} tokens, more than "
                 f"the {sampling.max_tokens} that an action may have"
             )
         return action, [0.0] * len(action), "stop"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, EnvironmentParameters
 from agent_r1.environments.resources import Resources
-from agent_r1.parameters import ParameterError, nearest
+from agent_r1.extras import named_object
+from agent_r1.parameters import ParameterError
 
 ENVIRONMENTS: dict[str, str] = {
     "gymnasium": "agent_r1.environments.gymnasium:GymnasiumEnv",
@@ -21,21 +21,12 @@ ENVIRONMENTS: dict[str, str] = {
 
 
 def environment_class(name: str) -> type[BaseEnv]:
-    """The class that a registered name or an import path (``package.module:Class``) stands for.
+    """The class that a name or an import path (``package.module:Class``) stands for.
 
     Raises:
-        ParameterError: there is none; the nearest known name is given.
+        ParameterError: as `named_object`, or it is not a subclass of `BaseEnv`.
     """
-    path = ENVIRONMENTS.get(name, name)
-    if ":" not in path:
-        raise ParameterError(
-            f"unknown environment '{name}'.{nearest(name, ENVIRONMENTS)} "
-            "One of your own is named by its import path: 'package.module:Class'."
-        )
-    try:
-        found = pkgutil.resolve_name(path)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"environment '{name}' cannot be imported: {error}") from error
+    found = named_object("environment", name, ENVIRONMENTS, object)
     if not (isinstance(found, type) and issubclass(found, BaseEnv)):
         raise ParameterError(f"environment '{name}' is not a subclass of BaseEnv: {found!r}")
     return found

@@ -1,16 +1,17 @@
-"""The whole experiment: one stage after another in one process, finishing what is not committed.
+"""The whole experiment: one stage after another in one process, skipping what is committed.
 
 A loop is not a DAG, so the loop is here. The driver decides which nodes of which pipeline run;
 no node decides whether it runs.
 
 1. ``prepare_tasks`` → ``base`` → ``demonstrations`` → ``iter_00000`` (SFT).
-2. Iterations 1 … N. ``validate_policy`` every ``evaluation.every`` iterations and on the last,
-   ``evaluate_policy`` (all splits) on the last only; of ``base`` and ``iter_00000`` always.
+2. Iterations 1 … N. ``validate_policy`` runs every ``evaluation.every`` iterations and in the last
+   one, ``evaluate_policy`` (all splits) in the last one. ``base`` and ``iter_00000`` are always
+   evaluated.
 3. ``report``.
 
-A node whose manifest is there is done, unless what it read was made anew with another content, or a
-branch with other parameters reaches it (`agent_r1.lineage.staleness`). So an interrupted experiment
-is finished where it stopped, and a finished one is left alone.
+A node with a manifest is done, unless an input was made again with other content, or a branch with
+other parameters reaches the node (`agent_r1.lineage.staleness`). So a run finishes an interrupted
+experiment where it stopped, and leaves a finished one alone.
 """
 
 from __future__ import annotations
@@ -20,16 +21,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent_r1 import kedro_adapter
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import Resolved
-from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
-from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, history_of, resolved_parameters
 from agent_r1.experiments.session import Session
-from agent_r1.lineage import OutputRecord, leftovers
+from agent_r1.lineage import Experiment, OutputRecord, leftovers
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, continued
-from agent_r1.lineage.lock import locked
 from agent_r1.lineage.retention import Retention, RetentionParameters
 from agent_r1.lineage.staleness import Staleness
 from agent_r1.pipelines.namespaces import iteration_name
@@ -41,11 +41,11 @@ FIRST_STAGES = ("prepare_tasks", "base", "demonstrations", "iter_00000")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A pipeline, and which of its nodes belong to the experiment."""
+    """A pipeline, and which of its nodes the experiment runs."""
 
     pipeline: str
     without: frozenset[str] = frozenset()
-    """Nodes that are left out, by their names without namespace."""
+    """Nodes to skip, by their names without namespace."""
 
 
 @dataclass
@@ -54,11 +54,13 @@ class Outcome:
 
     experiment: str
     ran: list[str] = field(default_factory=list)
-    """Full names of the nodes that ran, in order; empty if everything was there."""
+    """Full names of the nodes that ran, in order; empty if nothing was left to do."""
     stopped_at: int | None = None
     """The iteration after which a stop condition ended the experiment early."""
     pruned: list[str] = field(default_factory=list)
     """Checkpoints that retention deleted."""
+    report: str = ""
+    """Where the HTML report is: relative to the project, or absolute."""
 
 
 def run_experiment(
@@ -73,62 +75,62 @@ def run_experiment(
 
     Args:
         project: root of the bootstrapped Kedro project.
-        runtime_params: what ``--params`` says; ``experiment`` names the experiment.
+        runtime_params: the values of ``--params``; ``experiment`` names the experiment.
         env: Kedro's configuration environment.
         conf_source: another configuration folder than the project's.
-        allow_changes: go on with other parameters than the experiment has, in a branch.
+        allow_changes: continue with other parameters than the experiment has, in a branch.
 
     Raises:
         ParameterError: the parameters cannot be used; nothing has run.
         LockedError: another process works on the experiment.
-        ChangedParametersError: the experiment has other parameters.
+        ChangedParametersError: the experiment was run with other parameters.
         Exception: whatever a node raised; what was committed before stays.
     """
     with Session(project, runtime_params, env, conf_source) as session:
         catalog = session.catalog()
         parameters = resolved_parameters(catalog)
         parameter_groups.check_references(parameters, project)
-        history = history_of(catalog)
-        with locked(history.filepath.parent):
+        experiment = experiment_of(catalog)
+        with experiment.lock():
             branch = continued(
-                history.book,
+                experiment.branches,
                 parameters.flat(),
-                parameters.experiment.experiment,
+                experiment.name,
                 allow_changes=allow_changes,
                 meaning=parameter_groups.recorded_parameters,
             )
-            if history.store.current("base.import_policy") is None:
+            if experiment.manifests.current("base.import_policy") is None:
                 parameter_groups.check_base(parameters, project)
-            return Driver(session, history, parameters, branch).run()
+            return Driver(session, experiment, parameters, branch).run()
 
 
 class Driver:
     """Picks the nodes of each Kedro run. The caller holds the experiment's lock."""
 
     def __init__(
-        self, session: Session, history: HistoryDataset, parameters: Resolved, branch: Branch
+        self, session: Session, experiment: Experiment, parameters: Resolved, branch: Branch
     ) -> None:
         """
         Args:
             session: runs the pipelines.
-            history: the experiment's manifests and branches.
+            experiment: what to run or finish.
             parameters: those of the session.
-            branch: the branch whose parameters they are.
+            branch: the branch that has these parameters.
         """
         self._session = session
-        self._history = history
-        self._store = history.store
+        self._experiment = experiment
+        self._store = experiment.manifests
         self._parameters = parameters
         self._iterations = parameters.experiment.iterations
         self._branch = branch
-        branches = {each.index: each for each in (*history.book.all(), branch)}
+        branches = {each.index: each for each in (*experiment.branches.all(), branch)}
         self._staleness = Staleness(self._store, list(branches.values()))
-        self._retention = Retention(session.project, self._store)
-        self._outcome = Outcome(parameters.experiment.experiment)
+        self._retention = Retention(experiment)
+        self._outcome = Outcome(experiment.name)
         self._scores: dict[tuple[str, str | None], float | None] = {}
 
     def run(self) -> Outcome:
-        """Everything that is pending, in order; see the module's docstring."""
+        """Run everything that is not done, in order; see the module's docstring."""
         with progress.shown() as display, attempt(advances=True, branch=self._branch):
             display.experiment(self._outcome.experiment, self._iterations, self._completed())
             self._remove_leftovers()
@@ -140,11 +142,12 @@ class Driver:
                 self._run("report", ["build_report"])
             elif not self._outcome.ran:
                 self._settle_tracking()
+        self._outcome.report = self._report_path()
         return self._outcome
 
     def stages(self) -> Iterator[Stage]:
-        """The stages of the experiment in order. Asked for one after another, as whether there is
-        a next iteration depends on the results of the one before."""
+        """The stages in order. Take the next one only after the one before has run: its results
+        decide whether there is a next iteration."""
         yield from (Stage(name) for name in FIRST_STAGES)
         for index in range(1, self._iterations + 1):
             name = iteration_name(index)
@@ -161,19 +164,20 @@ class Driver:
         return sum(self._store.current(f"{name}.update_policy") is not None for name in names)
 
     def _remove_leftovers(self) -> None:
-        project = self._session.project
-        found = leftovers.uncommitted(project, self._outcome.experiment, self._store)
-        freed = leftovers.remove(found, project)
+        catalog = self._session.catalog()
+        names = {*FIRST_STAGES, iteration_name(1), "report"}
+        outputs = {out for name in names for out in self._session.pipeline(name).all_outputs()}
+        found = leftovers.uncommitted(self._experiment, leftovers.places(catalog, outputs))
+        freed = leftovers.remove(found, self._experiment.project)
         if found:
             progress.current().say(
                 f"removed {len(found)} leftovers of an interrupted run ({freed / 1e6:.1f} MB)"
             )
 
     def _settle_tracking(self) -> None:
-        settings, scalars = self._parameters.groups["mlflow"], self._parameters.experiment
+        settings = self._parameters.groups["mlflow"]
         if settings["enabled"]:
-            folder, uri = self._history.filepath.parent, settings["tracking_uri"]
-            Tracker(self._session.project, folder, scalars.experiment, uri).settle()
+            Tracker(self._experiment, settings["tracking_uri"]).settle()
 
     def _left_out(self, index: int, *, last: bool) -> frozenset[str]:
         if last:
@@ -182,37 +186,43 @@ class Driver:
         validated = every and index % every == 0
         return frozenset({"evaluate_policy"} if validated else _EVALUATIONS)
 
-    def _report_is_current(self) -> bool:
-        """Whether the last report read exactly what is committed now, and is whole.
+    def _report_path(self) -> str:
+        path = kedro_adapter.location(self._session.catalog()["report_html"])
+        return self._experiment.relative(path) if path is not None else ""
 
-        Its files have no versions: a crash may have left some of another report.
+    def _report_is_current(self) -> bool:
+        """Whether the last report read exactly what is committed now, and its files are intact.
+
+        Its files have no versions: a crash may have left some that belong to another report.
         """
         report = self._store.newest("build_report")
         if report is None or not all(self._is_whole(record) for record in report.outputs):
             return False
         read = {(record.dataset, record.version) for record in report.inputs}
-        now = {(found.record.dataset, found.version) for found in self._history.committed()}
-        inputs = (self._store.committed(name) for name in ("tasks", "demonstrations"))
+        committed = history_of(self._session.catalog()).committed()
+        now = {(found.record.dataset, found.version) for found in committed}
+        inputs = (self._experiment.current(name) for name in ("tasks", "demonstrations"))
         return read == now | {(i.record.dataset, i.version) for i in inputs if i is not None}
 
     def _is_whole(self, record: OutputRecord) -> bool:
-        path = self._session.project / record.path
+        path = self._experiment.path(record)
         return path.is_file() and content_sha256(path) == record.sha256
 
     def _should_stop(self, iteration: str) -> bool:
-        """Stop conditions read committed tables, so a resumed experiment stops where it did."""
+        """Whether a stop condition holds. It reads committed tables, so a resumed experiment stops
+        at the same iteration."""
         threshold = self._parameters.groups["stop"]["exact_match"]
         score = self._validation_score(iteration) if threshold else None
         return score is not None and score >= threshold
 
     def _validation_score(self, iteration: str) -> float | None:
-        """Exact match on the validation split; None if it was not played, or nothing was scored."""
-        committed = self._store.committed(f"{iteration}.validation")
+        """Exact match on the validation split; None if it was not evaluated, or not scored."""
+        committed = self._experiment.current(f"{iteration}.validation")
         if committed is None:
             return None
         key = (committed.record.dataset, committed.version)
         if key not in self._scores:
-            table = self._session.load(committed)
+            table = self._experiment.table(committed.record)
             whole = table[table["family"].isna()]["exact_match"].dropna()
             self._scores[key] = None if whole.empty else float(whole.min())
         return self._scores[key]

@@ -1,11 +1,11 @@
-"""One stage again, and what is done about everything that was made from its old result.
+"""One stage again, and what happens to everything that was made from its old result.
 
-1. The stage reads exactly what its current manifest says it read, with the parameters that it had
-   (the experiment's recorded ones, with ``--params`` over them).
-2. ``keep``: what is downstream stays. A result that differs is kept aside (`Manifest.aside`).
-3. ``cascade``: the result becomes the experiment's, and whatever depends on it is made again, to
-   the last iteration. With other parameters this is a branch of the experiment.
-4. ``fork``: the same in a new experiment, which shares everything else by reference; the old
+1. The stage reads exactly the versions that its current manifest names, with the experiment's
+   recorded parameters and ``--params`` over them.
+2. ``keep``: what is downstream stays. A result that differs is set aside (`Manifest.aside`).
+3. ``cascade``: the result becomes the experiment's, and everything that depends on it is made
+   again, to the last iteration. With other parameters this is a branch of the experiment.
+4. ``fork``: the same in a new experiment, which shares everything else by reference. The old
    experiment stays as it is.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,17 +24,15 @@ from omegaconf import OmegaConf
 
 from agent_r1.configuration.groups import recorded_parameters
 from agent_r1.configuration.presets import read_preset
-from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
 from agent_r1.experiments.driver import FIRST_STAGES, Driver, Outcome
-from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, resolved_parameters
 from agent_r1.experiments.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 from agent_r1.experiments.session import Session
-from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, Manifest, ManifestStore
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
-from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
@@ -46,40 +45,40 @@ class Rerun:
     """What a rerun did."""
 
     experiment: str
-    """Where the new result is: a fork has a name of its own."""
+    """Where the new result is; for a fork, the new experiment."""
     node: str
     version: str
-    """Of the new result."""
+    """The version of the new result."""
     replaces: str
-    """The version that it was made beside, or instead of."""
+    """The version that was current before."""
     comparison: Comparison
-    """Of the new result with that version."""
+    """The new result compared with that version."""
     changes: dict[str, tuple[Any, Any]]
-    """Parameters that were others before."""
+    """Parameters that changed: dotted name → (then, now)."""
     downstream: list[str] = field(default_factory=list)
-    """Node runs that depend on the old result and were kept."""
+    """Nodes that depend on the old result and were kept."""
     outcome: Outcome | None = None
     """What was made again downstream; None for ``keep``."""
 
     @property
     def same_bytes(self) -> bool:
-        """Whether nothing but wall-clock times differs."""
+        """Whether only wall-clock times differ."""
         return self.comparison.same_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for."""
+    """What to run again, and how."""
 
     stage: str
     """A node's name without its namespace, such as ``score_rewards``."""
     iteration: str | None = None
-    """``3``, ``iter_00003`` or ``base``; None for a stage outside of the iterations."""
+    """``3``, ``iter_00003`` or ``base``; None for a stage outside the iterations."""
     downstream: Downstream = "keep"
     fork: str | None = None
-    """Name of the new experiment; None derives one."""
+    """Name of the new experiment; None makes one up."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters by groups, as ``--params`` gives them."""
+    """Nested parameters, as ``--params`` gives them."""
 
 
 class Rerunner:
@@ -89,34 +88,32 @@ class Rerunner:
         """
         Args:
             project: root of the bootstrapped Kedro project.
-            experiment: its name; None is the default one of ``conf/``.
+            experiment: its name; None means the default of ``conf/``.
             env: Kedro's configuration environment.
         """
         self._project = project
         self._env = env
         runtime = {"experiment": experiment} if experiment else {}
         with Session(project, runtime, env) as session:
-            history = history_of(session.catalog())
-        self._history = history
-        self._store = history.store
-        self._experiment = history.filepath.parent.name
+            self._experiment = experiment_of(session.catalog())
+        self._store = self._experiment.manifests
 
     def rerun(self, request: Request) -> Rerun:
         """Run a stage again.
 
         Raises:
-            ParameterError: there is no such stage, or a parameter cannot be used.
-            LineageError: the stage never ran, or what it read is gone or was changed.
+            ParameterError: there is no such stage, or a parameter is invalid.
+            LineageError: the stage never ran, or an input is gone or was changed.
             LockedError: another process works on the experiment.
         """
         pipeline, node = self._find(request)
         manifest = self._store.newest(node.name)
         if manifest is None:
             raise LineageError(
-                f"{node.name} has not run in experiment '{self._experiment}': kedro run --params "
-                f"experiment={self._experiment}"
+                f"{node.name} has not run in experiment '{self._experiment.name}': kedro run "
+                f"--params experiment={self._experiment.name}"
             )
-        check_inputs(self._project, self._store, manifest)
+        check_inputs(self._experiment, manifest)
         if request.downstream == "fork":
             return self._fork(request, pipeline, node, manifest)
         with self._running(request, manifest) as (session, branch, changes):
@@ -128,7 +125,7 @@ class Rerunner:
             result = self._compare(self._store, manifest, version, changes)
             if advances:
                 parameters = resolved_parameters(session.catalog())
-                result.outcome = Driver(session, self._history, parameters, branch).run()
+                result.outcome = Driver(session, self._experiment, parameters, branch).run()
             else:
                 result.downstream = self._committed_dependents(node)
         return result
@@ -157,11 +154,11 @@ class Rerunner:
     def _running(
         self, request: Request, manifest: Manifest
     ) -> Iterator[tuple[Session, Branch, dict[str, tuple[Any, Any]]]]:
-        branches = self._history.book.all()
+        branches = self._experiment.branches.all()
         keep = request.downstream == "keep"
         base = branches[manifest.branch] if keep else branches[-1]
         asked = self._asked(request.overrides)
-        runtime = self._runtime(base, asked, self._experiment)
+        runtime = self._runtime(base, asked, self._experiment.name)
         with Session(self._project, runtime, self._env) as session:
             flat = resolved_parameters(session.catalog()).flat()
             changes = differences(recorded_parameters(base.parameters), flat)
@@ -170,18 +167,17 @@ class Rerunner:
             if changes and not keep:
                 node = manifest.node
                 branch = Branch(len(branches), flat, "rerun", node, changes, created_at=now())
-            with locked(self._history.filepath.parent):
+            with self._experiment.lock():
                 yield session, branch, changes
 
     def _runtime(self, base: Branch, asked: Mapping[str, Any], experiment: str) -> dict[str, Any]:
-        """The recorded parameters with those that are asked for over them, up to the newest
-        iteration."""
+        """The recorded parameters with the requested ones over them, up to the newest iteration."""
         recorded = recorded_parameters(base.parameters)
         flat = {**recorded, "iterations": self._newest_iteration(), **asked}
         return nested(flat) | {"experiment": experiment}
 
     def _asked(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """What ``--params`` says, by dotted names; of an algorithm, what its preset says."""
+        """The values of ``--params`` by dotted names, over those of the preset it may name."""
         preset: Any = {}
         if "algorithm" in overrides:
             conf = self._project / "conf"
@@ -215,36 +211,36 @@ class Rerunner:
         return [name for name in names if self._store.current(name) is not None]
 
     def _fork(self, request: Request, pipeline: str, node: Node, manifest: Manifest) -> Rerun:
-        branches = self._history.book.all()
+        branches = self._experiment.branches.all()
         name = request.fork or self._free_name()
         asked = self._asked(request.overrides)
         runtime = self._runtime(branches[-1], asked, name)
         with Session(self._project, runtime, self._env) as session:
             parameters = resolved_parameters(session.catalog())
-            history = history_of(session.catalog())
-            if history.store.iterations() or history.filepath.exists():
+            fork = experiment_of(session.catalog())
+            if fork.exists:
                 raise ParameterError(f"there is an experiment '{name}' already; name another")
             flat = parameters.flat()
             changes = differences(recorded_parameters(branches[-1].parameters), flat)
             check_changes(changes, asked)
             warn_of_kept_readers(session.pipeline(pipeline), node, changes)
             branch = Branch(
-                len(branches), flat, "fork", node.name, changes, self._experiment, now()
+                len(branches), flat, "fork", node.name, changes, self._experiment.name, now()
             )
-            with locked(history.filepath.parent):
-                # Branches first: whatever is missing after a crash, a run makes with these.
+            with fork.lock():
+                # Branches first: after a crash, a run makes what is missing with these.
                 for each in (*branches, branch):
-                    history.book.write(each)
-                self._share(session, node, history)
-                outcome = Driver(session, history, parameters, branch).run()
-        version = history.store.newest(node.name)
+                    fork.branches.write(each)
+                self._share(session, node, fork)
+                outcome = Driver(session, fork, parameters, branch).run()
+        version = fork.manifests.newest(node.name)
         assert version is not None
-        result = self._compare(history.store, manifest, version.version, changes)
+        result = self._compare(fork.manifests, manifest, version.version, changes)
         result.outcome = outcome
         return result
 
-    def _share(self, session: Session, node: Node, history: HistoryDataset) -> None:
-        """Adopt all that does not depend on the node, and what that was made from."""
+    def _share(self, session: Session, node: Node, fork: Experiment) -> None:
+        """Adopt everything that does not depend on the node, and what it was made from."""
         stages = self._stages(session)
         names = [each.name for stage in stages for each in stage.nodes]
         made_again = {node.name, *dependents(node.name, [stage.nodes for stage in stages])}
@@ -259,18 +255,16 @@ class Rerunner:
                 if record.manifest is not None:
                     todo.append(self._store.root / record.manifest)
         for path in sorted(adopted):
-            history.store.adopt(path, self._store.root)
+            fork.manifests.adopt(path, self._store.root)
 
     def _free_name(self) -> str:
-        folder, number = self._history.filepath.parents[1], 1
-        while (folder / f"{self._experiment}-fork{number}").exists():
-            number += 1
-        return f"{self._experiment}-fork{number}"
+        names = (f"{self._experiment.name}-fork{number}" for number in count(1))
+        return next(name for name in names if not self._experiment.beside(name).exists())
 
 
 def _pins(node: Node, manifest: Manifest) -> dict[str, str]:
-    """Input → the version that was read. What the report reads of the iterations is no input of
-    its own, so it reads what is current."""
+    """Input → the version that was read. The report's tables of iterations are not inputs of the
+    node, so a rerun of the report reads the current ones."""
     return {
         record.dataset: record.version
         for record in manifest.inputs

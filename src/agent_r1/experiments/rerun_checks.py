@@ -1,16 +1,15 @@
-"""What is looked at before a stage is run again."""
+"""Checks before a stage runs again."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, Manifest
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError
 from agent_r1.storage.hashing import content_sha256
@@ -18,16 +17,16 @@ from agent_r1.storage.hashing import content_sha256
 logger = logging.getLogger(__name__)
 
 
-def check_inputs(project: Path, store: ManifestStore, manifest: Manifest) -> None:
-    """What is read again must be what was read before.
+def check_inputs(experiment: Experiment, manifest: Manifest) -> None:
+    """Check that every input still has the content that the node read.
 
     Raises:
         LineageError: an input is gone, was changed, or was pruned.
     """
     for record in manifest.inputs:
-        path = project / record.path
+        path = experiment.path(record)
         if record.manifest is not None:
-            source = store.read(store.root / record.manifest)
+            source = experiment.manifests.read(experiment.manifests.root / record.manifest)
             if record.dataset in source.pruned:
                 raise LineageError(
                     f"'{record.dataset}' (version {record.version}), which {manifest.node} "
@@ -39,10 +38,10 @@ def check_inputs(project: Path, store: ManifestStore, manifest: Manifest) -> Non
 
 
 def check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Only what is asked for, and defaults beside it, may differ from what is recorded.
+    """Check that only requested parameters, and defaults in their groups, differ from the record.
 
     Raises:
-        ParameterError: something else does.
+        ParameterError: another parameter differs.
     """
     groups = {name.rpartition(".")[0] or name for name in asked}
     strange = [
@@ -56,9 +55,9 @@ def check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
 
 
 def warn_of_kept_readers(pipeline: Pipeline, node: Node, changes: Iterable[str]) -> None:
-    """Say which stages beside ``node`` read what is changed, and keep the results that they have.
+    """Warn about other stages that read changed parameters but keep their results.
 
-    What ``node`` reads itself is what the rerun is about, whoever else reads it.
+    Parameters that ``node`` itself reads give no warning, even if other stages read them too.
 
     Args:
         pipeline: the iteration of the node.
@@ -72,15 +71,15 @@ def warn_of_kept_readers(pipeline: Pipeline, node: Node, changes: Iterable[str])
     if kept:
         readers = "; ".join(f"{name} ({', '.join(read)})" for name, read in kept.items())
         logger.warning(
-            "these stages read parameters that are changed, and keep their results: %s. To change "
-            "them too, rerun the first of them: %s",
+            "these stages also read changed parameters, but keep their results: %s. To make them "
+            "again too, rerun the first of them: %s",
             readers,
             next(iter(kept)).rpartition(".")[2],
         )
 
 
 def _read(node: Node, changes: Iterable[str]) -> list[str]:
-    """The changed parameters that are in a group which the node reads."""
+    """The changed parameters in groups that the node reads."""
     groups = tuple(
         f"{name.removeprefix('params:')}." for name in node.inputs if name.startswith("params:")
     )

@@ -9,11 +9,13 @@
    batches, and with them the bytes of the tables, do not depend on how long tools take.
 4. `run_trajectories` is the door for stages: policy folder, tables and parameters in, tables out.
 5. `check_played` refuses a batch in which nothing could be played.
-6. `replay_trajectories` executes recorded actions again, and says where that is not what was
+6. `play_demonstrations` lets a scripted agent play instead of a policy.
+7. `replay_trajectories` executes recorded actions again, and says where that is not what was
    recorded.
 """
 
-from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
+from agent_r1.rollout.collector import StaleWeightsError, collect
+from agent_r1.rollout.demonstrations import play_demonstrations
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.played import BrokenEnvironmentError, check_played
 from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
@@ -35,10 +37,10 @@ __all__ = [
     "TrajectoryRequest",
     "check_played",
     "collect",
-    "collect_async",
     "drawing_order",
     "environment_factory",
     "group_requests",
+    "play_demonstrations",
     "prepare_run",
     "replay_trajectories",
     "replay_with",

@@ -5,7 +5,7 @@
    and are the families.
 2. Splits differ by the seed that a data set is made with: no split has the tasks of another, as far
    as the data set has enough of them.
-3. What an answer is worth is for the data set to say (`verify`), in [0, 1]; many accept what an
+3. What an answer is worth is for the data set to say (`score_answer`), in [0, 1]; many accept what
    exact match would not. A task names its entry by data set, settings, seed, size and place, and
    the verifier makes it again: an entry may hold what JSON cannot. Another version of the package
    may make another entry, so the task also has the sha256 of the question that it asks.
@@ -20,12 +20,12 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import tables
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.storage.hashing import text_sha256
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
 
 _EXTRA = "reasoning-gym"
@@ -77,28 +77,25 @@ def make_tasks(
                     continue
                 texts.add(entry["question"])
                 rows.append(_task(entry, verifier, split, environment))
-    return tables.from_rows(rows, "tasks"), tables.empty("documents")
+    return without_documents(rows)
 
 
 def _task(
     entry: Mapping[str, Any], verifier: dict[str, Any], split: str, environment: str
 ) -> dict[str, Any]:
     name = verifier["dataset"]
-    return {
-        "task_id": f"reasoning_gym:{name}:{split}:{verifier['place']}",
-        "environment": environment,
-        "split": split,
-        "family": name,
-        "prompt": entry["question"],
-        "answers": [] if entry["answer"] is None else [str(entry["answer"])],
-        "hops": None,
-        "payload": json.dumps(
-            {"verifier": verifier | {"question_sha256": text_sha256(entry["question"])}}
-        ),
-    }
+    return task_row(
+        f"reasoning_gym:{name}:{split}:{verifier['place']}",
+        environment,
+        split,
+        family=name,
+        prompt=entry["question"],
+        answers=[] if entry["answer"] is None else [str(entry["answer"])],
+        payload={"verifier": verifier | {"question_sha256": text_sha256(entry["question"])}},
+    )
 
 
-def verify(verifier: Mapping[str, Any], answer: str) -> float:
+def score_answer(verifier: Mapping[str, Any], answer: str) -> float:
     """What the data set says of an answer, in [0, 1].
 
     Args:

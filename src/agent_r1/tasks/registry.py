@@ -1,4 +1,4 @@
-"""Sources of tasks by the name that stands in ``conf/``.
+"""Sources of tasks by their name in ``conf/``.
 
 A new one is a file here with a `Source` in it, and a line below; or, outside the project, an import
 path as its name: ``my_package.puzzles:SOURCE``.
@@ -6,9 +6,8 @@ path as its name: ``my_package.puzzles:SOURCE``.
 
 from __future__ import annotations
 
-import pkgutil
-
-from agent_r1.parameters import ParameterError, nearest
+from agent_r1.extras import named_object
+from agent_r1.parameters import ParameterError
 from agent_r1.tasks.source import Source
 
 SOURCES: dict[str, str] = {
@@ -31,24 +30,12 @@ first one is its default."""
 
 
 def find_source(name: str) -> Source:
-    """The source that a name or an import path (``package.module:NAME``) stands for.
+    """The source that a name or an import path stands for.
 
     Raises:
-        ParameterError: there is none; the nearest known name is given.
+        ParameterError: as `named_object`.
     """
-    path = SOURCES.get(name, name)
-    if ":" not in path:
-        raise ParameterError(
-            f"unknown source of tasks '{name}'.{nearest(name, SOURCES)} "
-            "One of your own is named by its import path: 'package.module:SOURCE'."
-        )
-    try:
-        found = pkgutil.resolve_name(path)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"source of tasks '{name}' cannot be imported: {error}") from error
-    if not isinstance(found, Source):
-        raise ParameterError(f"source of tasks '{name}' is not a Source: {found!r}")
-    return found
+    return named_object("source of tasks", name, SOURCES, Source)
 
 
 def default_source(environment: str) -> str:

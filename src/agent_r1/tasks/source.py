@@ -32,7 +32,7 @@ Tables = tuple[pd.DataFrame, pd.DataFrame]
 
 TEXT_ANSWERS = ("exact_match", "f1", "substring", "coverage")
 NUMBER_ANSWERS = ("numeric", *TEXT_ANSWERS)
-JUDGED_BY_ENVIRONMENT = ("environment",)
+SCORED_BY_ENVIRONMENT = ("environment",)
 """What `Source.metrics` may be, by what a task is solved with."""
 
 

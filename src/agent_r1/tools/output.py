@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 from agent_r1.tools.unicode import valid_unicode
 
 
-class Output(NamedTuple):
-    """A result, cut to what is kept of it."""
+class ToolOutput(NamedTuple):
+    """A result as text, cut to the length that is kept."""
 
     text: str
     length: int
     """Characters before the cut."""
 
 
-def output(value: Any, kept: int) -> Output:
-    """A string as it is, nothing as ``done``, anything else as JSON; at most ``kept`` characters.
+def output(value: Any, kept: int) -> ToolOutput:
+    """A string as it is, None as ``done``, anything else as JSON; at most ``kept`` characters.
 
     Raises:
-        TypeError: the value is not JSON (a set, an object, NaN): its text would say nothing to the
-            agent, or another thing in every run.
+        TypeError: the value is not JSON (a set, an object, NaN): its text would mean nothing to the
+            agent, or differ from run to run.
     """
     if isinstance(value, str):
         text = value
@@ -33,4 +33,4 @@ def output(value: Any, kept: int) -> Output:
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"returned what is neither text nor JSON: {error}") from None
     text = valid_unicode(text)
-    return Output(text[:kept], len(text))
+    return ToolOutput(text[:kept], len(text))

@@ -1,27 +1,24 @@
-"""What one Kedro run produces, for whoever tells about it."""
+"""What one Kedro run produces, for MLflow and the progress display."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from kedro.pipeline import Pipeline
 
-from agent_r1 import tables
-from agent_r1.lineage import Manifest, ManifestStore
+from agent_r1.lineage import Experiment, Manifest, ManifestStore
 from agent_r1.tracking.run_metrics import Point, has_points, points
 
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What the committed node runs of a Kedro run gave; what was not committed is no result."""
+    """What a Kedro run has committed."""
 
     manifests: tuple[tuple[str, Manifest], ...]
-    """With their paths below the store's root."""
+    """(path below the folder of manifests, manifest)."""
     points: tuple[Point, ...]
 
     @property
@@ -35,16 +32,15 @@ class Produced:
 
     @property
     def aside(self) -> bool:
-        """Whether any of it stands beside the experiment."""
+        """Whether any of it is set aside."""
         return any(manifest.aside for _, manifest in self.manifests)
 
 
 class RunRecord:
-    """What one Kedro run produced so far."""
+    """What a Kedro run has produced so far."""
 
     def __init__(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
         self.version: str = run_params["run_id"]
-        self.project = Path(run_params["project_path"])
         namespaces = {node.namespace for node in pipeline.nodes}
         names = run_params["pipeline_names"] or ["__default__"]
         alone = namespaces.pop() if len(namespaces) == 1 else None
@@ -55,17 +51,17 @@ class RunRecord:
         self._started = time.monotonic()
 
     def saved(self, dataset: str, data: Any) -> None:
-        """An output was saved."""
+        """Note a saved output and its metrics."""
         self.written.append(dataset)
         self._points[dataset] = points(dataset, data)
 
     @property
     def points(self) -> list[Point]:
-        """The metrics of everything that was saved."""
+        """The metrics of all saved outputs."""
         return [point for found in self._points.values() for point in found]
 
     def produced(self, store: ManifestStore) -> Produced:
-        """What is committed of it."""
+        """The part that is committed."""
         manifests = _manifests(store, self.nodes, self.version)
         committed = (record.dataset for _, each in manifests for record in each.outputs)
         found = (point for name in committed for point in self._points.get(name, ()))
@@ -73,22 +69,18 @@ class RunRecord:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Wall-clock seconds since the run began."""
         return time.monotonic() - self._started
 
 
-def produced_by(
-    project: Path, store: ManifestStore, nodes: Iterable[str], version: str
-) -> Produced:
-    """What a run that is over, and can no longer say so, has committed; read from the disk."""
-    manifests = _manifests(store, nodes, version)
+def produced_by(experiment: Experiment, nodes: Iterable[str], version: str) -> Produced:
+    """What a killed run has committed, read from the disk."""
+    manifests = _manifests(experiment.manifests, nodes, version)
     found: list[Point] = []
     for _, manifest in manifests:
         for record in manifest.outputs:
-            path = project / record.path
-            if has_points(record.dataset) and path.is_file():
-                table = tables.to_frame(pq.read_table(path, partitioning=None))
-                found += points(record.dataset, table)
+            if has_points(record.dataset) and experiment.path(record).is_file():
+                found += points(record.dataset, experiment.table(record))
     return Produced(manifests, tuple(found))
 
 

@@ -212,6 +212,6 @@ def logprobs_table(
         theirs = ours if same else token_logprobs(load_policy(reference, dtype), sequences, size)
         columns["reference_logprobs"] = Ragged(theirs, offsets).to_arrow(pa.float32())
     if parameters.values:
-        loaded = load_critic(critic, actor, dtype)
-        columns |= value_columns(rollouts, loaded, actor, size)
+        critic_model = load_critic(critic, actor, dtype)
+        columns |= value_columns(rollouts, critic_model, actor, size)
     return tables.build(columns, "logprobs")

@@ -1,8 +1,7 @@
-"""Honest programs in a sandbox: what they can do, what is told of them, and who refuses to run."""
+"""Honest programs in a sandbox: what they can do, what is reported, and when nothing runs."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -34,7 +33,7 @@ def test_the_output_is_the_programs(level: Level, limits: SandboxParameters):
     assert 0 < result.seconds < limits.timeout_s
 
 
-def test_a_level_of_this_machine_or_why_it_is_none(named_level: Level):
+def test_a_level_is_supported_or_the_reason_why_not(named_level: Level):
     """What is skipped here is not tested on this machine at all; `pytest -rs` shows why."""
     assert Sandbox(SandboxParameters(isolation=named_level)).run("print(1)").stdout == "1\n"
 
@@ -64,7 +63,7 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool: print(sum(pool.map(abs, r
         assert Sandbox(limits).run(parallel).stdout == "[1, 2]\n"
 
 
-def test_a_failure_is_told(level: Level, limits: SandboxParameters):
+def test_a_failure_is_reported(level: Level, limits: SandboxParameters):
     sandbox = Sandbox(limits)
     result = sandbox.run("import sys; sys.exit(3)")
     assert (result.status, result.exit_code) == (Status.ERROR, 3)
@@ -97,7 +96,7 @@ def test_output_is_cut_at_characters(level: Level, limits: SandboxParameters):
     assert (result.status, result.stdout) == (Status.OUTPUT, "äöüßé")
 
 
-def test_text_without_utf_8_form_does_not_break_it(level: Level, limits: SandboxParameters):
+def test_text_without_a_utf_8_form_does_not_break_it(level: Level, limits: SandboxParameters):
     result = Sandbox(limits).run("print(repr(input()), '\ud800')", stdin="a\ud800\0", files={})
     assert result.stdout == "'a?\\x00' ?\n"
 
@@ -116,28 +115,6 @@ def test_runs_share_nothing(level: Level, limits: SandboxParameters):
 def test_files_stay_within_the_folder(name: str, level: Level, limits: SandboxParameters):
     with pytest.raises(ValueError, match="within the private folder"):
         Sandbox(limits).run("", files={name: ""})
-
-
-def test_it_runs_beside_the_event_loop(level: Level, limits: SandboxParameters):
-    async def both() -> list[str]:
-        sandbox = Sandbox(limits)
-        results = await asyncio.gather(*(sandbox.arun(f"print({n})") for n in range(3)))
-        return [result.stdout for result in results]
-
-    assert asyncio.run(both()) == ["0\n", "1\n", "2\n"]
-
-
-def test_p31_a_cancelled_run_is_killed(level: Level, limits: SandboxParameters):
-    async def cancelled() -> float:
-        run = asyncio.create_task(Sandbox(limits).arun("import time; time.sleep(1e6)"))
-        await asyncio.sleep(0.1)
-        run.cancel()
-        begin = time.monotonic()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        return time.monotonic() - begin
-
-    assert asyncio.run(cancelled()) < limits.timeout_s / 2
 
 
 def test_p31_nothing_is_left_when_the_caller_is_killed(level: Level, limits: SandboxParameters):
@@ -179,7 +156,7 @@ def test_unknown_parameters_are_named():
 
 @pytest.fixture
 def nothing_offered(monkeypatch: pytest.MonkeyPatch):
-    """A machine that isolates nothing."""
+    """A machine without isolation."""
 
     def refuse(level: Level):
         raise SandboxUnavailable("not here")

@@ -12,13 +12,13 @@ from agent_r1.mdp import visible_context
 
 
 @dataclass(slots=True, eq=False)
-class Session:
+class TokenStream:
     """What was appended and sampled so far, and how much of it is already computed."""
 
     name: str
     slot: int
     """Where its keys and values stand in the pool."""
-    stream: list[int] = field(default_factory=list)
+    token_ids: list[int] = field(default_factory=list)
     """All tokens; positions of the window refer to it."""
     visible: list[int] = field(default_factory=list)
     """The tokens that the policy sees."""
@@ -32,14 +32,14 @@ class Session:
 
     def append(self, token_ids: Sequence[int]) -> None:
         """Add tokens to the end of the stream; they are visible."""
-        self.stream.extend(token_ids)
+        self.token_ids.extend(token_ids)
         self.visible.extend(token_ids)
 
     def show(self, prefix: int, start: int, drops: Sequence[int] | None) -> None:
         """Move the window. Keys and values stay valid exactly as far as the visible tokens stay
         the same from the first on: behind that, each had seen what is gone, and stands at another
         position."""
-        visible = visible_context(self.stream, prefix, start, drops)
+        visible = visible_context(self.token_ids, prefix, start, drops)
         same = 0
         for old, new in zip(self.visible[: self.cached], visible, strict=False):
             if old != new:
@@ -48,16 +48,16 @@ class Session:
         self.visible = visible
         self.cached = min(same, max(len(visible) - 1, 0))
 
-    def forked(self, name: str, slot: int) -> Session:
+    def forked(self, name: str, slot: int) -> TokenStream:
         """A copy of it, but for the slot's content."""
-        return Session(name, slot, list(self.stream), list(self.visible), self.cached)
+        return TokenStream(name, slot, list(self.token_ids), list(self.visible), self.cached)
 
 
 @dataclass(slots=True, eq=False)
-class Request:
-    """A session that wants an action."""
+class GenerationRequest:
+    """A stream that wants an action."""
 
-    session: Session
+    stream: TokenStream
     sampling: Sampling
     future: asyncio.Future[Generation]
     loop: asyncio.AbstractEventLoop
@@ -69,7 +69,7 @@ class Request:
     def order(self) -> tuple[int, str]:
         """Batches are filled in this order: neighbours in length waste little on padding, and
         neither the time nor the order of arrival has a say."""
-        return self.prompt_tokens, self.session.name
+        return self.prompt_tokens, self.stream.name
 
     @property
     def last_position(self) -> int:
@@ -87,3 +87,15 @@ class Request:
             cached_tokens=self.cached_tokens,
             generation_ms=(time.perf_counter() - self.started) * 1e3,
         )
+
+    def reject(self, error: BaseException) -> None:
+        """Hand an error to the task that waits, on its event loop."""
+        if not self.future.done():
+            self.future.set_exception(error)
+
+
+def deliver(results: Sequence[tuple[GenerationRequest, Generation]]) -> None:
+    """Hand actions to the tasks that wait for them, on their event loop."""
+    for request, generation in results:
+        if not request.future.done():
+            request.future.set_result(generation)

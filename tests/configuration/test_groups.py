@@ -10,11 +10,10 @@ import pytest
 
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import (
-    check_base,
-    check_references,
     read_parameters,
     recorded_parameters,
 )
+from agent_r1.configuration.references import check_base, check_references
 from agent_r1.lineage.branches import differences
 from agent_r1.parameters import ParameterError, Parameters
 from tests.support import REPOSITORY
@@ -76,7 +75,7 @@ def test_a_record_that_cannot_be_read_is_compared_as_it_is():
         ({"rolout": {}}, "unknown parameter 'rolout'. Did you mean 'rollout'?"),
         ({"itertions": 3}, "unknown parameter 'itertions'. Did you mean 'iterations'?"),
         ({"rollout": {"temprature": 1}}, "'rollout.temprature'. Did you mean 'temperature'?"),
-        ({"rollout": 5}, "parameter 'rollout' must be a group of keys, got 5"),
+        ({"rollout": 5}, "parameter 'rollout': Input should be a group of keys (got 5)."),
         ({"seed": "x"}, "parameter 'seed'"),
         ({"advantage": {"estimator": "gpro"}}, "gpro"),
         ({"evaluation": {"splits": ["heldout"]}}, "unknown split 'heldout'"),

@@ -32,6 +32,11 @@ CUT = (EndReason.TOKEN_BUDGET, EndReason.MAX_STEPS, EndReason.CONTEXT_OVERFLOW)
 _BLOCK = 1 << 14
 """Rows per block of the KL computation; keeps the float64 copies small."""
 
+_OLDER = (
+    "If it is, the table is older: kedro rerun compute_logprobs --downstream cascade, with the "
+    "same --iteration and --params"
+)
+
 
 def row_sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """float64[rows]: sums of consecutive slices of ``values``; 0 for an empty one."""
@@ -188,7 +193,7 @@ class EstimatorInputs:
         Raises:
             SchemaError: a scored trajectory has no log-probs of the policy or the reference.
         """
-        remedy = "advantage.kl_coef is not 0, so set logprobs.reference to true"
+        remedy = f"advantage.kl_coef is not 0, so set logprobs.reference to true. {_OLDER}"
         policy = self._per_action("policy_logprobs", "run compute_logprobs")
         reference = self._per_action("reference_logprobs", remedy)
         estimate = kl_estimator(self.kl_estimator)
@@ -203,7 +208,7 @@ class EstimatorInputs:
     @cached_property
     def values(self) -> np.ndarray:
         """float[action tokens]: V at the position that predicts each token."""
-        return self._per_action("values", "set logprobs.values to true")
+        return self._per_action("values", f"set logprobs.values to true. {_OLDER}")
 
     @cached_property
     def bootstrap_values(self) -> np.ndarray:
@@ -218,7 +223,8 @@ class EstimatorInputs:
             raise SchemaError(
                 f"{self._where('logprobs', last[bad[0]])}: bootstrap_value is {values[bad[0]]}, "
                 "but the trajectory is truncated, so V of the state it stopped in is needed: set "
-                "logprobs.values to true, or advantage.bootstrap_truncated to false"
+                f"logprobs.values to true, or advantage.bootstrap_truncated to false. "
+                f"{_OLDER}"
             )
         return np.where(truncated & np.isfinite(values), values, 0.0)
 

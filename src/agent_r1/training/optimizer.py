@@ -40,15 +40,15 @@ class TrainerStateError(UserError, ValueError):
 
 
 class OptimizerParameters(Parameters):
-    """The AdamW part of ``sft`` and ``update`` in ``conf/``."""
+    """The AdamW part of ``sft`` and ``update`` in ``conf/``, with the defaults of ``update``."""
 
     learning_rate: float = Field(3e-4, gt=0)
     """Step size after the warm-up."""
-    warmup_steps: int = Field(0, ge=0)
+    warmup_steps: int = Field(8, ge=0)
     """Optimizer steps over which the learning rate rises linearly from 0."""
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of AdamW's first and second moment."""
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(1e-5, gt=0)
     """Added to the root of the second moment. Weights with gradients far below eps hardly move;
     without eps, AdamW would move them as far as any other."""
     weight_decay: float = Field(0.0, ge=0)

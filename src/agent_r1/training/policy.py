@@ -60,15 +60,24 @@ def check_model_folder(path: Path) -> Path:
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise ModelFolderError(f"model folder '{folder}' does not exist (model.path)")
+        raise ModelFolderError(
+            f"model folder '{folder}' does not exist: set model.path to a folder with config.json, "
+            "safetensors weights and a tokenizer"
+        )
     names = {file.name for file in refuse_pickles(folder).iterdir() if file.is_file()}
     if "config.json" not in names:
-        raise ModelFolderError(f"model folder '{folder}' has no config.json")
+        raise ModelFolderError(
+            f"model folder '{folder}' has no config.json: set model.path to a Hugging Face folder"
+        )
     if not any(name.endswith(".safetensors") for name in names):
-        raise ModelFolderError(f"model folder '{folder}' has no safetensors weights")
+        raise ModelFolderError(
+            f"model folder '{folder}' has no safetensors weights: finish its download, or convert "
+            "its weights"
+        )
     if not names & _VOCABULARIES:
         raise ModelFolderError(
-            f"model folder '{folder}' has no tokenizer (one of {', '.join(sorted(_VOCABULARIES))})"
+            f"model folder '{folder}' has no tokenizer: copy the model's into it (one of "
+            f"{', '.join(sorted(_VOCABULARIES))})"
         )
     return folder
 

@@ -140,7 +140,9 @@ def _columns(
     elif needs_reference and len(logprobs):
         raise SchemaError(
             "update.kl_coef or update.objective needs the reference, but table 'logprobs' has no "
-            "reference_logprobs: set logprobs.reference to true"
+            "reference_logprobs: set logprobs.reference to true. If it is true already, the table "
+            "is older: kedro rerun compute_logprobs --downstream cascade, with the same "
+            "--iteration and --params"
         )
     return columns
 

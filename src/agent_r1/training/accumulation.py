@@ -50,7 +50,7 @@ def accumulate(
     the weight ``value_coef`` (J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017),
     https://arxiv.org/abs/1707.06347, eq. 9).
 
-    Returns the mini-batch's metrics; see `agent_r1.training.update.train`. A metric without data
+    Returns the mini-batch's metrics; see `agent_r1.training.update`. A metric without data
     (no token was run, or there is no reference) is left out.
     """
     step = _step(batch, picked, parameters, critic)

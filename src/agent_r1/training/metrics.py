@@ -9,7 +9,7 @@ import pandas as pd
 from agent_r1 import tables
 
 OnStep = Callable[[int, dict[str, float]], None]
-"""Called after each optimizer step, with its number and its metrics."""
+"""Called after each optimizer step with its number and metrics."""
 
 
 class MetricLog:

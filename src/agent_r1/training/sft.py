@@ -38,8 +38,8 @@ class SftParameters(OptimizerParameters):
     warmup_steps: int = Field(10, ge=0)
     """Optimizer steps over which the learning rate rises linearly from 0."""
     eps: float = Field(1e-8, gt=0)
-    """Added to the root of the second moment. Every weight may move: the base model knows nothing
-    of the task."""
+    """Added to the root of the second moment. A small value lets every weight move: the base model
+    does not know the task yet."""
     enabled: bool = True
     """False: RL starts from ``model.path`` unchanged."""
     steps: int = Field(80, ge=1)

@@ -99,7 +99,7 @@ def validate_policy(
     *,
     iteration: str,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """`evaluate_policy` on the validation split alone."""
+    """`evaluate_policy` on only the validation split."""
     return evaluate_policy(
         engine,
         policy,

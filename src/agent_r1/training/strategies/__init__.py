@@ -36,9 +36,9 @@ def make_strategy(
 
     Args:
         model: trained in place.
-        parameters: which strategy.
-        optimizer: its AdamW.
-        state: the trainer state of the update before; None is the first.
+        parameters: the strategy to use.
+        optimizer: the parameters of its AdamW.
+        state: the previous trainer state; None at the start.
 
     Raises:
         TrainerStateError: the folder is not a trainer state, or belongs to another model.

@@ -13,12 +13,15 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import ParameterError, nearest
 
+T = TypeVar("T")
 
-class MissingExtraError(ModuleNotFoundError):
+
+class MissingExtraError(UserError, ModuleNotFoundError):
     """A package of an optional extra is not installed; the message says how to install it."""
 
 
@@ -54,9 +57,7 @@ def _missing(name: str, extra: str) -> MissingExtraError:
     )
 
 
-def named_object(
-    kind: str, name: str, known: Mapping[str, Any], expected: type | None = None
-) -> Any:
+def named_object(kind: str, name: str, known: Mapping[str, Any], expected: type[T]) -> T:
     """The object that a registered name or an import path (``package.module:NAME``, or with a dot
     for the colon) stands for.
 
@@ -64,7 +65,7 @@ def named_object(
         kind: what it is, for messages: "reward term".
         name: as ``conf/`` has it.
         known: registered name → the object or its import path.
-        expected: the class that it must be an instance of; None: anything.
+        expected: the class that it must be an instance of; ``object``: anything.
 
     Raises:
         ParameterError: the name is unknown (the nearest known one is named), its module cannot be
@@ -73,7 +74,7 @@ def named_object(
     found = known.get(name, name)
     if isinstance(found, str):
         found = _imported(kind, name, found, known)
-    if expected is not None and not isinstance(found, expected):
+    if not isinstance(found, expected):
         raise ParameterError(f"{kind} '{name}' is not a {expected.__name__}: {found!r}")
     return found
 

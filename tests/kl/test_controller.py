@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from agent_r1.advantages import AdvantageParameters
 from agent_r1.kl.controller import KlParameters, current_coefficient, steer
-from agent_r1.losses.base import LossParameters
 from agent_r1.parameters import ParameterError
+from agent_r1.training.update_parameters import UpdateParameters
 
 STEERED = KlParameters(kl_coef=0.1, kl_target=0.02, kl_horizon=1000)
 
@@ -65,7 +65,7 @@ def test_the_kl_of_the_reward_and_of_the_loss_are_steered_apart() -> None:
     assert current_coefficient(state, "reward_kl_coef", STEERED) == pytest.approx(0.102)
 
 
-@pytest.mark.parametrize("group", [LossParameters, AdvantageParameters])
+@pytest.mark.parametrize("group", [UpdateParameters, AdvantageParameters])
 def test_a_target_without_a_start_is_refused(group: type[KlParameters]) -> None:
     with pytest.raises(ParameterError, match="set kl_coef to where it shall start"):
         group.read({"kl_target": 0.1}, "update")

@@ -28,6 +28,7 @@ from agent_r1.training.values import token_values
 from tests.support.tiny_models import flat_gradient, flat_weights, random_model
 from tests.support.update_batches import (
     OWNER,
+    PLAIN,
     TABLE,
     TOKENS,
     A,
@@ -65,7 +66,7 @@ def new_critic(kind: str, policy: torch.nn.Module, opinion: bool = False) -> Cri
 
 def how(kind: str, critic: dict[str, Any] | None = None, **parameters: Any) -> UpdateParameters:
     chosen = {"backbone": kind, "learning_rate": 0.01} | (critic or {})
-    return UpdateParameters(**{"learning_rate": 0.01, "critic": chosen} | parameters)
+    return UpdateParameters(**PLAIN | {"learning_rate": 0.01, "critic": chosen} | parameters)
 
 
 def critic_gradient(of: UpdateBatch, kind: str, **parameters: Any) -> torch.Tensor:
@@ -76,7 +77,7 @@ def critic_gradient(of: UpdateBatch, kind: str, **parameters: Any) -> torch.Tens
         accumulate_values(critic, policy, of, EVERYTHING, parameters)
         assert all(parameter.grad is None for parameter in policy.parameters())
         return flat_gradient(critic)
-    trainer = TorchStrategy(policy, parameters)
+    trainer = TorchStrategy(policy, parameters.optimizer)
     accumulate(trainer, head_of(policy), of, EVERYTHING, parameters, critic)
     return torch.cat([flat_gradient(critic), flat_gradient(policy)])
 
@@ -92,7 +93,9 @@ def trained(
     """Weights of the policy and the critic, and metrics, after one update of new ones."""
     policy, parameters = random_model(), how(kind, **parameters)
     state = state_of(kind, policy, parameters)
-    _, metrics = train(TorchStrategy(policy, parameters), of, parameters, seed, critic=state)
+    _, metrics = train(
+        TorchStrategy(policy, parameters.optimizer), of, parameters, seed, critic=state
+    )
     return flat_weights(policy), flat_weights(state.critic), metrics
 
 
@@ -256,7 +259,7 @@ def test_the_warm_up_trains_the_critic_and_leaves_the_policy(kind: str) -> None:
     more = {"critic": {"warmup_iterations": 1, "epochs": 2}, "mini_batch_trajectories": 4}
     policy, parameters = random_model(), how(kind, **more)
     state = state_of(kind, policy, parameters)
-    before, trainer = flat_weights(state.critic), TorchStrategy(policy, parameters)
+    before, trainer = flat_weights(state.critic), TorchStrategy(policy, parameters.optimizer)
     seen: list[int] = []
     taken, metrics = train(
         trainer, given(), parameters, 0, critic=state,
@@ -287,7 +290,9 @@ def test_nothing_scored_changes_no_weight(kind: str) -> None:
 def test_a_kl_stop_drops_the_gradient_of_a_shared_critic_too() -> None:
     policy, parameters = random_model(), how("shared", epochs=4, kl_stop=1e-9)
     state = state_of("shared", policy, parameters)
-    taken, _ = train(TorchStrategy(policy, parameters), given(), parameters, 0, critic=state)
+    taken, _ = train(
+        TorchStrategy(policy, parameters.optimizer), given(), parameters, 0, critic=state
+    )
     assert 0 < taken < 4
     assert state.steps == taken
     assert all(parameter.grad is None for parameter in state.critic.parameters())
@@ -300,7 +305,7 @@ def test_values_learn_what_can_be_known(kind: str) -> None:
     returns = np.array([worth[name] for name in OWNER], np.float32)
     policy = random_model()
     parameters = how(kind, epochs=4, learning_rate=1e-3, critic={"epochs": 4, "value_coef": 1.0})
-    state, trainer = state_of(kind, policy, parameters), TorchStrategy(policy, parameters)
+    state, trainer = state_of(kind, policy, parameters), TorchStrategy(policy, parameters.optimizer)
     explained = []
     for iteration in range(6):
         values = token_values(state.critic, policy, given().sequences)
@@ -364,7 +369,7 @@ def test_a_head_on_the_policy_learns_beside_deepspeed() -> None:
     found = []
     for strategy in ("torch", "deepspeed"):
         parameters = how("shared", strategy=strategy, micro_batch_trajectories=2)
-        with make_strategy(random_model(), parameters, None) as trainer:
+        with make_strategy(random_model(), parameters.trainer, parameters.optimizer) as trainer:
             state = state_of("shared", trainer.model, parameters)
             train(trainer, given(), parameters, 0, critic=state)
         change = flat_weights(trainer.model) - flat_weights(random_model())

@@ -186,10 +186,11 @@ def test_gradients_against_finite_differences(name, old, micro, sequence) -> Non
         entropy_coef=0.05,
         beta=0.7,
         clip_high=0.2,
+        warmup_steps=0,
     )
     of = select(few_tokens(old), objective(name))
     model = double_model()
-    trainer = TorchStrategy(model, parameters)
+    trainer = TorchStrategy(model, parameters.optimizer)
 
     def loss() -> float:
         return accumulate(trainer, head_of(model), of, np.arange(4), parameters)["loss"]

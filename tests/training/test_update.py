@@ -25,6 +25,7 @@ from tests.support.update_batches import (
     AT_REFERENCE,
     MOVED,
     OWNER,
+    PLAIN,
     TABLE,
     TOKENS,
     A,
@@ -55,8 +56,8 @@ def test_p22_the_gradient_does_not_depend_on_the_micro_batch(aggregation: str, s
 def test_p22_a_wrong_normalisation_would_be_seen() -> None:
     """Averaging per micro-batch, as was seen elsewhere, gives another gradient than the sum."""
     whole = gradient(batch(), aggregation="token_mean")
-    model, of, parameters = random_model(), batch(), UpdateParameters(aggregation="token_mean")
-    trainer = TorchStrategy(model, parameters)
+    model, of, parameters = random_model(), batch(), UpdateParameters(**PLAIN)
+    trainer = TorchStrategy(model, parameters.optimizer)
     for part in np.array_split(np.arange(9), 3):
         accumulate(trainer, head_of(model), of, part, parameters)
     assert distance(flat_gradient(model) / 3, whole) > 1e-2
@@ -130,9 +131,9 @@ def test_p23_a_step_on_the_kl_alone_lowers_it() -> None:
 
 
 def test_a_better_than_expected_trajectory_becomes_likelier_and_a_worse_one_less_likely() -> None:
-    model, parameters = random_model(), UpdateParameters(learning_rate=1e-3)
+    model, parameters = random_model(), UpdateParameters(**PLAIN, learning_rate=1e-3)
     good = np.where(np.char.startswith(OWNER.astype(str), "p"), 1.0, -1.0)
-    train(TorchStrategy(model, parameters), batch(advantages=good), parameters, 0)
+    train(TorchStrategy(model, parameters.optimizer), batch(advantages=good), parameters, 0)
     change = token_logprobs(model, build_sequences(TABLE)) - AT_POLICY
     assert change[good > 0].mean() > 0
     assert change[good < 0].mean() < 0
@@ -158,16 +159,16 @@ def test_p27_weights_not_rows_decide_how_many_updates_there_are() -> None:
 
 
 def test_p37_two_updates_with_a_saved_state_between_are_one_long_one(tmp_path) -> None:
-    parameters = UpdateParameters(learning_rate=0.01, mini_batch_trajectories=3)
+    parameters = UpdateParameters(**PLAIN, learning_rate=0.01, mini_batch_trajectories=3)
     of, straight = batch(), random_model()
-    trainer = TorchStrategy(straight, parameters)
+    trainer = TorchStrategy(straight, parameters.optimizer)
     for iteration in range(2):
         train(trainer, of, parameters, iteration)
 
-    first = TorchStrategy(random_model(), parameters)
+    first = TorchStrategy(random_model(), parameters.optimizer)
     train(first, of, parameters, 0)
     save_state(first.model, first.optimizer, first.steps, tmp_path)
-    second = TorchStrategy(first.model, parameters, tmp_path)
+    second = TorchStrategy(first.model, parameters.optimizer, tmp_path)
     assert second.steps == first.steps == 3
     train(second, of, parameters, 1)
     assert torch.equal(flat_weights(second.model), flat_weights(straight))
@@ -213,12 +214,13 @@ def test_lists_of_another_length_than_the_action_are_named() -> None:
 
 def test_the_default_update_is_the_plain_loop() -> None:
     """Whatever other objectives need, the default one takes no detour: the same bits."""
-    parameters = UpdateParameters(mini_batch_trajectories=4, micro_batch_trajectories=2)
+    cut = {"mini_batch_trajectories": 4, "micro_batch_trajectories": 2}
+    parameters = UpdateParameters(**PLAIN | cut)
     of, model = batch(policy_logprobs=MOVED), random_model()
-    train(TorchStrategy(model, parameters), of, parameters, seed=3)
+    train(TorchStrategy(model, parameters.optimizer), of, parameters, seed=3)
 
     plain, owner = random_model(), of.sequences.action_trajectory
-    optimizer = make_optimizer(plain, parameters)
+    optimizer = make_optimizer(plain, parameters.optimizer)
     order = np.random.default_rng(derive_seed(3, "epoch", 0)).permutation(9)
     for picked in np.array_split(order, 3):
         mask = np.isin(owner, picked)

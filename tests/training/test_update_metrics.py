@@ -19,6 +19,7 @@ from tests.support.update_batches import (
     AT_REFERENCE,
     MOVED,
     OWNER,
+    PLAIN,
     TOKENS,
     A,
     batch,
@@ -95,8 +96,8 @@ def test_p40_the_gradient_norm_is_that_of_the_whole_gradient_before_it_is_clippe
 def test_p40_the_entropy_of_a_policy_that_knows_nothing_is_log_of_the_vocabulary() -> None:
     model = random_model()
     torch.nn.init.zeros_(model.get_output_embeddings().weight)
-    parameters = UpdateParameters()
-    trainer = TorchStrategy(model, parameters)
+    parameters = UpdateParameters(**PLAIN)
+    trainer = TorchStrategy(model, parameters.optimizer)
     values = accumulate(trainer, head_of(model), batch(), np.arange(9), parameters)
     assert values["entropy"] == pytest.approx(np.log(VOCABULARY), rel=1e-5)
 

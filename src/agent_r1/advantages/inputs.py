@@ -32,6 +32,11 @@ CUT = (EndReason.TOKEN_BUDGET, EndReason.MAX_STEPS, EndReason.CONTEXT_OVERFLOW)
 _BLOCK = 1 << 14
 """Rows whose KL is computed together: few enough that their float64 copies are small."""
 
+_OLDER = (
+    "If it is, the table is older: kedro rerun compute_logprobs --downstream cascade, with the "
+    "same --iteration and --params"
+)
+
 
 def row_sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """float64[rows]: sums of consecutive slices of ``values``; 0 for an empty one."""
@@ -185,7 +190,7 @@ class EstimatorInputs:
         In blocks of rows, as it is needed in float64 and all of it together would be several times
         what the tables are. Gives the rows, their tokens, and float64[tokens].
         """
-        remedy = "advantage.kl_coef is not 0, so set logprobs.reference to true"
+        remedy = f"advantage.kl_coef is not 0, so set logprobs.reference to true. {_OLDER}"
         policy = self._per_action("policy_logprobs", "run compute_logprobs")
         reference = self._per_action("reference_logprobs", remedy)
         estimate = kl_estimator(self.kl_estimator)
@@ -200,7 +205,7 @@ class EstimatorInputs:
     @cached_property
     def values(self) -> np.ndarray:
         """float[action tokens]: V at the position that predicts each token."""
-        return self._per_action("values", "set logprobs.values to true")
+        return self._per_action("values", f"set logprobs.values to true. {_OLDER}")
 
     @cached_property
     def bootstrap_values(self) -> np.ndarray:
@@ -215,7 +220,8 @@ class EstimatorInputs:
             raise SchemaError(
                 f"{self._where('logprobs', last[bad[0]])}: bootstrap_value is {values[bad[0]]}, "
                 "but the trajectory is truncated, so V of the state it stopped in is needed: set "
-                "logprobs.values to true, or advantage.bootstrap_truncated to false"
+                f"logprobs.values to true, or advantage.bootstrap_truncated to false. "
+                f"{_OLDER}"
             )
         return np.where(truncated & np.isfinite(values), values, 0.0)
 

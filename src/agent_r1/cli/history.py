@@ -11,8 +11,9 @@ from typing import Any
 
 import click
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
+    iteration_of,
     iteration_option,
     of_experiment,
     open_experiment,
@@ -47,12 +48,15 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     named = params.pop("experiment", None)
     if named is not None and options["experiment"] not in (None, str(named)):
         raise click.UsageError("--experiment and --params name different experiments")
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import rerun_lines
         from agent_r1.experiments.rerun import Request, Rerunner
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
         experiment = options["experiment"] or (str(named) if named is not None else None)
+        opened = open_experiment(project, experiment, options["env"])
+        if request.iteration is not None:
+            iteration_of(opened, request.iteration)
         rerunner = Rerunner(project, experiment, options["env"])
         print_lines(rerun_lines(rerunner.rerun(request)))
 
@@ -80,12 +84,14 @@ def lineage(
     beginning of a sha256, such as a policy_version in a table.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
-        manifests = open_experiment(project, experiment, env).manifests
-        name, version = wanted(manifests, dataset, iteration, version)
-        print_lines([lineage_tree(manifests, name, version, depth)])
+        opened = open_experiment(project, experiment, env)
+        if iteration is not None:
+            iteration = iteration_of(opened, iteration)
+        name, version = wanted(opened.manifests, dataset, iteration, version)
+        print_lines([lineage_tree(opened.manifests, name, version, depth)])
 
 
 @click.command()
@@ -96,7 +102,7 @@ def verify(experiment: str | None, env: str | None) -> None:
     Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import verification_lines
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
@@ -128,17 +134,16 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     Exit code 1, and a line for each difference, if anything else happens than is recorded.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play
-        from agent_r1.pipelines.namespaces import full_iteration
 
         opened = open_experiment(project, experiment, env)
         with bar("replay") as on_progress:
             result = play(
                 opened,
-                full_iteration(iteration),
+                iteration_of(opened, iteration),
                 stage,
                 lambda done, total, _tokens: on_progress(done, total),
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import project_root
 from agent_r1.kedro_adapter import run_command
 
@@ -26,7 +26,7 @@ _WHOLE = frozenset({"env", "conf_source", "params", "config", "allow_changes"})
 
 def _run(*, allow_changes: bool, **options: Any) -> None:
     project = project_root()
-    with UserErrors():
+    with user_errors():
         if any(value for name, value in options.items() if name not in _WHOLE):
             if allow_changes:
                 raise click.UsageError("--allow-changes is for the whole experiment")
@@ -36,14 +36,10 @@ def _run(*, allow_changes: bool, **options: Any) -> None:
 
 
 def _run_selection(options: dict[str, Any]) -> None:
-    from kedro.framework.project import pipelines
-
+    from agent_r1.cli.selection import check_selection
     from agent_r1.display.progress import shown
-    from agent_r1.parameters import ParameterError, nearest
 
-    for name in options["pipelines"]:
-        if name not in pipelines:
-            raise ParameterError(f"there is no pipeline '{name}'.{nearest(name, pipelines)}")
+    check_selection(options)
     with shown():
         callback = run_command().callback
         assert callback is not None

@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from agent_r1.engines.base import Generation, Sampling
+from agent_r1.engines.base import EngineError, Generation, Sampling, UnsupportedModelError
 from agent_r1.engines.cache import CacheShape, SlotPool, WorkingCache
 from agent_r1.engines.decode import DecodeBatch
 from agent_r1.engines.prefill import prefill
@@ -34,10 +34,6 @@ _COMPACT_AT = 0.75
 about as much as one step."""
 _JOIN_AT = 0.25
 """Waiting streams join when they are this part of the batch."""
-
-
-class EngineError(RuntimeError):
-    """The engine was used in a way that cannot give trustworthy tokens."""
 
 
 class LocalEngine:
@@ -85,7 +81,8 @@ class LocalEngine:
         """Load the weights of a Hugging Face folder (safetensors only) and forget all streams.
 
         Raises:
-            EngineError: a generation is running, or the model has layers without full attention.
+            EngineError: a generation is running.
+            UnsupportedModelError: the model has layers without full attention.
         """
         if version and version == self.weight_version:
             return
@@ -110,8 +107,9 @@ class LocalEngine:
         config = self._model.config.get_text_config()
         kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
         if kinds != {"full_attention"}:
-            raise EngineError(
-                f"LocalEngine runs models with full attention only; this one has {sorted(kinds)}"
+            raise UnsupportedModelError(
+                "the local engine runs models with full attention only; model.path has "
+                f"{', '.join(sorted(kinds))}: set model.path to another model"
             )
         width = getattr(config, "head_dim", None)
         shape = CacheShape(

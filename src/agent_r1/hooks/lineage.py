@@ -9,10 +9,8 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from pydantic import BaseModel
 
-from agent_r1.configuration import groups as parameter_groups
-from agent_r1.configuration.groups import Resolved
+from agent_r1.configuration.groups import Resolved, recorded_parameters
 from agent_r1.display import progress
 from agent_r1.experiments.experiment import experiment_of, resolved_parameters
 from agent_r1.lineage import attempt
@@ -67,44 +65,37 @@ class LineageHooks:
             version=run_params["run_id"],
             environment=run_params["env"],
             branch=branch,
-            recorded=parameter_groups.recorded_parameters(branch.parameters),
+            recorded=recorded_parameters(branch.parameters),
             advances=capacity.advances,
         )
 
     @hook_impl
-    def before_node_run(self, node: Node, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The inputs are loaded: note their versions, and the parameters with their defaults.
-
-        Returns:
-            Those parameters, so that the node reads exactly what its manifest says.
-        """
+    def before_node_run(self, node: Node) -> None:
+        """Note the versions of the loaded inputs, and the parameters with their defaults."""
         assert self._recorder is not None
         assert self._parameters is not None
         names = [name for name in node.inputs if name.startswith(("params:", "parameters"))]
-        resolved = {name: self._parameters.lookup(name) for name in names}
-        self._recorder.begin(node, resolved)
-        # Where a node's annotation is the group's model, Kedro has made one, defaults and all.
-        return {k: v for k, v in resolved.items() if not isinstance(inputs[k], BaseModel)}
+        self._recorder.begin(node, {name: self._parameters.lookup(name) for name in names})
 
     @hook_impl(tryfirst=True)
     def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
-        """After the last output: the manifest, which commits them all."""
+        """After the last output, write the manifest, which commits them all."""
         assert self._recorder is not None
         path = self._recorder.saved(node, dataset_name, data)
         if path is not None and self._recorder.is_aside(path):
             progress.current().say(
-                f"{node.name}: differs from what the experiment has, so it is kept aside as "
-                f"version {path.stem}"
+                f"{node.name}: differs from the experiment's result, so it is set aside as version "
+                f"{path.stem}"
             )
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._unlock()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._unlock()
 
     def _unlock(self) -> None:
@@ -113,4 +104,4 @@ class LineageHooks:
 
 
 def _nothing() -> None:
-    """There is no lock to give back."""
+    """Release nothing: no lock is held."""

@@ -9,21 +9,18 @@ from typing import Literal, NamedTuple
 import torch
 from pydantic import Field, field_validator
 
-from agent_r1.kl.controller import KlParameters
 from agent_r1.kl.estimators import LOSS_ESTIMATORS, kl_estimator
-from agent_r1.parameters import ParameterError
+from agent_r1.parameters import ParameterError, Parameters
 
 Aggregation = Literal[
     "token_mean", "sequence_mean_token_mean", "sequence_mean_token_sum", "constant_norm"
 ]
 
 
-class LossParameters(KlParameters):
+class LossParameters(Parameters):
     """The part of ``update`` in ``conf/`` that the loss is made of. An objective reads what its
     paper has and ignores the rest."""
 
-    objective: str = "ppo_clip"
-    """Name in `agent_r1.losses.registry.OBJECTIVES`."""
     clip_low: float = Field(0.2, ge=0, le=1)
     """The ratio is clipped below at 1 - clip_low."""
     clip_high: float = Field(0.28, ge=0)
@@ -47,7 +44,7 @@ class LossParameters(KlParameters):
     sequence: Literal["trajectory", "step"] = "trajectory"
     """What a sequence is, wherever one is spoken of: all action tokens of a trajectory, or those of
     one step."""
-    aggregation: Aggregation = "token_mean"
+    aggregation: Aggregation = "sequence_mean_token_mean"
     """How token losses become one number; see `agent_r1.losses.aggregation`."""
     norm_length: int = Field(1024, gt=0)
     """Tokens; the constant of ``constant_norm``."""

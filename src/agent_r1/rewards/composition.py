@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pydantic import Field, SerializeAsAny, field_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from agent_r1 import tables
 from agent_r1.mdp import EndReason
@@ -32,15 +32,25 @@ from agent_r1.tables.trajectories import Trajectories, find_trajectories
 _DEFAULT_TERMS = ("outcome", "format")
 
 
-Terms = dict[str, SerializeAsAny[TermParameters]]
-"""Parameters of each term by its name."""
+def _read_terms(terms: Any) -> Any:
+    if not isinstance(terms, Mapping):
+        raise ParameterError("must map names of terms to their parameters")
+    return {
+        name: term(name).parameters.read(values, name)
+        for name, values in terms.items()
+        if values is not None
+    }
+
+
+Terms = Annotated[dict[str, SerializeAsAny[TermParameters]], BeforeValidator(_read_terms)]
+"""Parameters of each term by its name; a term that is null is off."""
 
 
 class EnvironmentRewards(Parameters):
     """``reward.environments.NAME`` in ``conf/``."""
 
     terms: Terms
-    """Instead of ``reward.terms``, and not beside them; a term that is null is off."""
+    """Instead of ``reward.terms``, and not beside them."""
 
 
 class RewardParameters(Parameters):
@@ -49,7 +59,7 @@ class RewardParameters(Parameters):
     terms: Terms = Field(
         default_factory=lambda: {name: TERMS[name].parameters() for name in _DEFAULT_TERMS}
     )
-    """A term that is null is off. By default 1 for a right answer and 0.1 for a well-formed one."""
+    """By default 1 for a right answer and 0.1 for a well-formed one."""
     environments: dict[str, EnvironmentRewards] = Field(default_factory=dict)
     """Other terms for the trajectories of these environments, by the name that stands in the column
     ``environment`` of the tasks."""
@@ -59,40 +69,6 @@ class RewardParameters(Parameters):
         own = self.environments.get(environment)
         outcome = (own.terms if own else self.terms).get("outcome")
         return outcome.metric if isinstance(outcome, OutcomeParameters) else None
-
-    @field_validator("terms", mode="before")
-    @classmethod
-    def _read_terms(cls, terms: Any) -> Any:
-        return _read_terms(terms, "reward.terms")
-
-    @field_validator("environments", mode="before")
-    @classmethod
-    def _read_environments(cls, environments: Any) -> Any:
-        if not isinstance(environments, Mapping):
-            raise ParameterError("must map names of environments to their terms")
-        return {
-            name: _read_environment(values, f"reward.environments.{name}")
-            for name, values in environments.items()
-        }
-
-
-def _read_environment(values: Any, path: str) -> Any:
-    if not isinstance(values, Mapping):  # read already, or refused by its type
-        return values
-    given = dict(values)
-    if "terms" in given:  # here the path is known; a validator of the model would not know it
-        given["terms"] = _read_terms(given["terms"], f"{path}.terms")
-    return EnvironmentRewards.read(given, path)
-
-
-def _read_terms(terms: Any, path: str) -> Terms:
-    if not isinstance(terms, Mapping):
-        raise ParameterError(f"{path} must map names of terms to their parameters")
-    return {
-        name: term(name).parameters.read(values, f"{path}.{name}")
-        for name, values in terms.items()
-        if values is not None
-    }
 
 
 def rewards_table(

@@ -34,7 +34,7 @@ class RolloutParameters(Parameters):
     """Sample from this many most probable tokens; 0 keeps all."""
     min_p: float = Field(0.0, ge=0, le=1)
     """Sample from tokens at least this probable relative to the most probable; 0 keeps all."""
-    max_steps: int = Field(6, ge=1)
+    max_steps: int = Field(5, ge=1)
     """Actions of a trajectory; then it is truncated (``max_steps``)."""
     max_tokens_per_step: int = Field(64, ge=1)
     """Tokens of an action. A longer one is cut, not parsed, and ends the trajectory
@@ -47,7 +47,7 @@ class RolloutParameters(Parameters):
     window_keep: float = Field(0.5, ge=0, le=1)
     """With ``window``: the share of the room behind the prompt that the latest steps have after a
     move."""
-    concurrency: int = Field(512, ge=1)
+    concurrency: int = Field(256, ge=1)
     """Trajectories that run at the same time; more wait."""
     deterministic: bool = True
     """Same bytes from the same inputs, however long tools take: all live trajectories wait for

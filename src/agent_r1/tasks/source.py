@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import Field, field_validator
@@ -21,11 +21,9 @@ from pydantic import Field, field_validator
 from agent_r1 import schemas, tables
 from agent_r1.parameters import Parameters, nearest
 from agent_r1.storage.hashing import text_sha256
+from agent_r1.tasks.choices import TaskChoices
 from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.splits import in_hash_order
-
-if TYPE_CHECKING:
-    from agent_r1.tasks.parameters import TasksParameters
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """``tasks`` and ``documents``."""
@@ -55,8 +53,8 @@ class SourceInputs:
 
     own: Any
     """Its own parameters, of the type that the `Source` says."""
-    tasks: TasksParameters
-    """The whole group ``tasks``; ``tasks.sizes`` is what is wanted of this source alone."""
+    tasks: TaskChoices
+    """The group ``tasks``; ``tasks.sizes`` is what is wanted of this source alone."""
     environment: str
     """What the column ``environment`` of its tasks holds."""
     knowledge_base: tuple[pd.DataFrame, ...]

@@ -18,40 +18,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from pydantic import Field
 from transformers import PreTrainedModel
 
 from agent_r1.kl.estimators import k1, k3, kl_estimator
 from agent_r1.losses.aggregation import aggregate, token_weights
-from agent_r1.losses.base import LossParameters, Objective, ObjectiveInputs
+from agent_r1.losses.base import Objective, ObjectiveInputs
 from agent_r1.losses.importance import Importance, importance
 from agent_r1.losses.registry import objective
 from agent_r1.training.batching import MicroBatch, micro_batches
-from agent_r1.training.critic import Critic, CriticParameters
+from agent_r1.training.critic import Critic
 from agent_r1.training.logprobs import Entropy, Head, TokenScores, score
 from agent_r1.training.metrics import Totals
 from agent_r1.training.optimizer import ensure_gradients
 from agent_r1.training.strategies import TrainerStrategy
 from agent_r1.training.update_batch import UpdateBatch
+from agent_r1.training.update_parameters import UpdateParameters
 from agent_r1.training.value_step import ValueStep
-
-
-class AccumulationParameters(LossParameters):
-    """The part of ``update`` in ``conf/`` that decides how a gradient is computed."""
-
-    micro_batch_trajectories: int = Field(16, ge=1)
-    """Sequences per forward and backward (a trajectory is one sequence as long as its window does
-    not move); speed and memory only."""
-    skip_zero_advantages: bool = True
-    """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
-    gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
-    nothing about them."""
-    packing: bool = False
-    """The sequences of a micro-batch one after another in one row, not padded to the longest; speed
-    and memory only. Flash attention gains by it; other attention masks one long row, which costs
-    more than padding unless lengths differ much."""
-    critic: CriticParameters = CriticParameters()
-    """Who says what a state is worth, and how it learns that."""
 
 
 def accumulate(
@@ -59,7 +41,7 @@ def accumulate(
     head: Head | None,
     batch: UpdateBatch,
     picked: np.ndarray,
-    parameters: AccumulationParameters,
+    parameters: UpdateParameters,
     critic: Critic | None = None,
 ) -> dict[str, float]:
     """Accumulate the gradients of one mini-batch (trajectories ``picked``) in ``trainer``.
@@ -80,7 +62,7 @@ def accumulate(
     totals.sums(loss=0.0, policy_loss=0.0)
     cut = step.is_cut_by(blocks)
     slopes = _slopes(trainer.model, head, step, blocks, totals) if cut else None
-    entropy: Entropy = "gradient" if parameters.entropy_coef else "value"
+    entropy: Entropy = "gradient" if parameters.loss.entropy_coef else "value"
 
     def loss_of(model: PreTrainedModel, block: MicroBatch) -> torch.Tensor:
         scores = step.score(model, head, block, entropy)
@@ -123,14 +105,14 @@ def _slopes(
 def _step(
     batch: UpdateBatch,
     picked: np.ndarray,
-    parameters: AccumulationParameters,
+    parameters: UpdateParameters,
     critic: Critic | None,
 ) -> _OptimizerStep:
     chosen = objective(parameters.objective)
     owner = batch.sequences.action_trajectory
-    sequence = batch.sequences.labels(parameters.sequence)
+    sequence = batch.sequences.labels(parameters.loss.sequence)
     mask = batch.mask & np.isin(owner, picked)
-    aggregation, length = parameters.aggregation, parameters.norm_length
+    aggregation, length = parameters.loss.aggregation, parameters.loss.norm_length
     weights = torch.from_numpy(token_weights(mask, sequence, aggregation, length)).float()
     of_losses = weights
     if chosen.couples == "pairs":
@@ -138,7 +120,7 @@ def _step(
     old = batch.old_logprobs.numpy()
     run, values = _run(batch, chosen, mask, sequence, parameters), None
     if critic is not None:
-        values = ValueStep.of(batch, picked, parameters, parameters.critic.value_clip)
+        values = ValueStep.of(batch, picked, parameters.loss, parameters.critic.value_clip)
         run = run | values.mask
     return _OptimizerStep(
         batch=batch,
@@ -150,7 +132,7 @@ def _step(
         trajectory=torch.from_numpy(owner),
         weights=weights,
         loss_weights=of_losses,
-        importance=importance(old, batch.sampler_logprobs, mask, sequence, parameters),
+        importance=importance(old, batch.sampler_logprobs, mask, sequence, parameters.loss),
         values=values,
     )
 
@@ -160,10 +142,10 @@ def _run(
     chosen: Objective,
     mask: np.ndarray,
     sequence: np.ndarray,
-    parameters: AccumulationParameters,
+    parameters: UpdateParameters,
 ) -> np.ndarray:
     """bool[action tokens]: the tokens that can have a gradient, or that one of them depends on."""
-    regularised = parameters.kl_coef or parameters.entropy_coef
+    regularised = parameters.kl.kl_coef or parameters.loss.entropy_coef
     weighted = chosen.trains_on == "advantages"
     if not parameters.skip_zero_advantages or regularised or not weighted:
         return mask
@@ -178,7 +160,7 @@ class _OptimizerStep:
     """A mini-batch; per-token arrays are in flat action order, of the whole table."""
 
     batch: UpdateBatch
-    parameters: AccumulationParameters
+    parameters: UpdateParameters
     objective: Objective
     mask: np.ndarray
     """bool: trained in this step."""
@@ -228,7 +210,7 @@ class _OptimizerStep:
                 pairs=torch.from_numpy(batch.pairs).to(device),
                 reference_logprobs=None if reference is None else reference[actions].to(device),
             ),
-            self.parameters,
+            self.parameters.loss,
         )
         losses = tokens.losses
         if self.importance.weights is not None and self.objective.trains_on == "advantages":
@@ -261,13 +243,13 @@ class _OptimizerStep:
         if self.batch.reference_logprobs is not None:
             reference = self.batch.reference_logprobs[actions].to(logprobs.device)
             totals.means(reference_kl=k3(logprobs.detach(), reference).sum().item())
-            if parameters.kl_coef:
-                estimate = kl_estimator(parameters.kl_estimator)(logprobs, reference)
-                kl = parameters.kl_coef * aggregate(estimate, weight)
+            if parameters.kl.kl_coef:
+                estimate = kl_estimator(parameters.loss.kl_estimator)(logprobs, reference)
+                kl = parameters.kl.kl_coef * aggregate(estimate, weight)
                 totals.sums(loss=kl.item())
                 loss = loss + kl
-        if parameters.entropy_coef:
-            bonus = parameters.entropy_coef * aggregate(scores.entropy_N, weight)
+        if parameters.loss.entropy_coef:
+            bonus = parameters.loss.entropy_coef * aggregate(scores.entropy_N, weight)
             totals.sums(loss=-bonus.item())
             loss = loss - bonus
         return loss

@@ -7,7 +7,6 @@ way; the loss is `agent_r1.training.value_step`. The policy is read, never chang
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from transformers import PreTrainedModel
@@ -18,10 +17,8 @@ from agent_r1.training.metrics import MetricLog, Totals
 from agent_r1.training.optimizer import ensure_gradients, optimizer_step, warmed_up
 from agent_r1.training.selection import permuted
 from agent_r1.training.update_batch import UpdateBatch
+from agent_r1.training.update_parameters import UpdateParameters
 from agent_r1.training.value_step import ValueStep
-
-if TYPE_CHECKING:
-    from agent_r1.training.update import UpdateParameters
 
 
 def train_critic(
@@ -65,7 +62,7 @@ def accumulate_values(
     """Add the gradients of one mini-batch (trajectories ``picked``) to the critic's; returns its
     metrics."""
     ensure_gradients(critic)
-    step = ValueStep.of(batch, picked, parameters, parameters.critic.value_clip)
+    step = ValueStep.of(batch, picked, parameters.loss, parameters.critic.value_clip)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
     size, packing = parameters.micro_batch_trajectories, parameters.packing
     totals = Totals()
@@ -83,6 +80,6 @@ def critic_step(state: CriticState, parameters: UpdateParameters) -> float:
         FloatingPointError: the gradient is not finite; no weight was changed.
     """
     rate = warmed_up(parameters.critic_adamw, state.steps)
-    norm = optimizer_step(state.critic, state.optimizer, rate, parameters.max_grad_norm)
+    norm = optimizer_step(state.critic, state.optimizer, rate, parameters.optimizer.max_grad_norm)
     state.steps += 1
     return norm

@@ -20,6 +20,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import Parameters
 from agent_r1.storage.atomic import named_in_errors
 
@@ -34,20 +35,20 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 """What a moment keeps of itself at each step."""
 
 
-class TrainerStateError(ValueError):
+class TrainerStateError(UserError, ValueError):
     """A trainer state does not fit the model that it is restored to."""
 
 
 class OptimizerParameters(Parameters):
-    """The AdamW part of ``sft`` and ``update`` in ``conf/``."""
+    """The AdamW part of ``sft`` and ``update`` in ``conf/``, with the defaults of ``update``."""
 
     learning_rate: float = Field(3e-4, gt=0)
     """Step size after the warm-up."""
-    warmup_steps: int = Field(0, ge=0)
+    warmup_steps: int = Field(8, ge=0)
     """Optimizer steps over which the learning rate rises linearly from 0."""
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of AdamW's first and second moment."""
-    eps: float = Field(1e-8, gt=0)
+    eps: float = Field(1e-5, gt=0)
     """Added to the root of the second moment: a weight whose gradient is far smaller than this is
     hardly moved. AdamW would otherwise move it as far as any other."""
     weight_decay: float = Field(0.0, ge=0)

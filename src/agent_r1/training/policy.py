@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import Parameters
 from agent_r1.storage.atomic import named_in_errors
 
@@ -30,7 +31,7 @@ _VOCABULARIES = {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.jso
 """A tokenizer can be built from any of these, and from nothing less."""
 
 
-class ModelFolderError(ValueError):
+class ModelFolderError(UserError, ValueError):
     """A folder cannot be used as a policy; the message says what is wrong with it."""
 
 
@@ -58,15 +59,24 @@ def check_model_folder(path: Path) -> Path:
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise ModelFolderError(f"model folder '{folder}' does not exist (model.path)")
+        raise ModelFolderError(
+            f"model folder '{folder}' does not exist: set model.path to a folder with config.json, "
+            "safetensors weights and a tokenizer"
+        )
     names = {file.name for file in refuse_pickles(folder).iterdir() if file.is_file()}
     if "config.json" not in names:
-        raise ModelFolderError(f"model folder '{folder}' has no config.json")
+        raise ModelFolderError(
+            f"model folder '{folder}' has no config.json: set model.path to a Hugging Face folder"
+        )
     if not any(name.endswith(".safetensors") for name in names):
-        raise ModelFolderError(f"model folder '{folder}' has no safetensors weights")
+        raise ModelFolderError(
+            f"model folder '{folder}' has no safetensors weights: finish its download, or convert "
+            "its weights"
+        )
     if not names & _VOCABULARIES:
         raise ModelFolderError(
-            f"model folder '{folder}' has no tokenizer (one of {', '.join(sorted(_VOCABULARIES))})"
+            f"model folder '{folder}' has no tokenizer: copy the model's into it (one of "
+            f"{', '.join(sorted(_VOCABULARIES))})"
         )
     return folder
 

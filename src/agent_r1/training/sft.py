@@ -33,9 +33,16 @@ from agent_r1.training.sequences import Sequences, build_sequences
 class SftParameters(OptimizerParameters):
     """``sft`` in ``conf/``: the warm start."""
 
+    learning_rate: float = Field(1e-3, gt=0)
+    """Step size after the warm-up."""
+    warmup_steps: int = Field(10, ge=0)
+    """Optimizer steps over which the learning rate rises linearly from 0."""
+    eps: float = Field(1e-8, gt=0)
+    """Added to the root of the second moment. Every weight may move: the base model knows nothing
+    of the task."""
     enabled: bool = True
     """False starts RL from ``model.path`` unchanged."""
-    steps: int = Field(120, ge=1)
+    steps: int = Field(80, ge=1)
     """Optimizer steps."""
     batch_size: int = Field(32, ge=1)
     """Demonstrated trajectories per optimizer step."""

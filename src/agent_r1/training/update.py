@@ -22,72 +22,22 @@ from pathlib import Path
 
 import pandas as pd
 import torch
-from pydantic import Field, field_validator, model_validator
 
 from agent_r1.losses.registry import objective
-from agent_r1.parameters import ParameterError
-from agent_r1.training.accumulation import AccumulationParameters, accumulate
+from agent_r1.training.accumulation import accumulate
 from agent_r1.training.batching import check_packing
 from agent_r1.training.critic import CriticState, restore_critic, save_critic
 from agent_r1.training.critic_update import critic_step, train_critic
 from agent_r1.training.logprobs import head_of
 from agent_r1.training.metrics import MetricLog, OnStep
-from agent_r1.training.optimizer import GRADIENTS, OptimizerParameters, save_gradients, warmed_up
+from agent_r1.training.optimizer import GRADIENTS, save_gradients, warmed_up
 from agent_r1.training.policy import ModelParameters, copy_checkpoint, load_policy
 from agent_r1.training.selection import mini_batches, select
-from agent_r1.training.strategies import StrategyParameters, TrainerStrategy, make_strategy
+from agent_r1.training.strategies import TrainerStrategy, make_strategy
 from agent_r1.training.update_batch import UpdateBatch, health
+from agent_r1.training.update_parameters import UpdateParameters
 
 OnGradients = Callable[[dict[str, torch.Tensor]], None]
-
-
-class UpdateParameters(StrategyParameters, AccumulationParameters):
-    """``update`` in ``conf/``."""
-
-    epochs: int = Field(1, ge=1)
-    """Passes over the iteration's trajectories."""
-    mini_batch_trajectories: int = Field(64, ge=1)
-    """Whole trajectories (pairs, if the objective trains on them) per optimizer step, at most;
-    batches are of equal size ± 1."""
-    kl_stop: float | None = Field(None, gt=0)
-    """Nats per token: once the policy is further than this (k3) from the one before the update, no
-    further optimizer step is taken; null: all are."""
-    keep_gradients: bool = False
-    """Write the policy's gradient of the first optimizer step, before it is clipped, beside the
-    trainer state: to compare two ways of computing the same update. It is as large as the policy in
-    float32."""
-
-    @field_validator("objective")
-    @classmethod
-    def _is_known(cls, name: str) -> str:
-        objective(name)
-        return name
-
-    @model_validator(mode="after")
-    def _a_shared_critic_sees_what_it_learns_from(self) -> UpdateParameters:
-        trained = objective(self.objective).trains_on
-        if self.critic.backbone == "shared" and trained != "advantages":
-            raise ParameterError(
-                f"objective '{self.objective}' trains on {trained}, so a critic on the policy's "
-                "hidden states would not see the other trajectories: set critic.backbone to own or "
-                "none"
-            )
-        return self
-
-    @property
-    def critic_adamw(self) -> OptimizerParameters:
-        """The critic's AdamW: that of the policy but for the learning rate."""
-        return self.model_copy(update={"learning_rate": self.critic.learning_rate})
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether there is a critic to be trained."""
-        return self.critic.backbone != "none"
-
-    @property
-    def needs_reference(self) -> bool:
-        """Whether the loss cannot be computed without the reference's log-probs."""
-        return self.kl_coef > 0 or objective(self.objective).needs_reference
 
 
 def train(
@@ -135,8 +85,8 @@ def train(
     once = health(batch, batch.trained) | {"trained_trajectories": len(selected.trained)}
     if chosen.trains_on == "pairs":
         once["trained_pairs"] = len(selected.pairs)
-    if parameters.kl_coef:
-        once["kl_coef"] = parameters.kl_coef
+    if parameters.kl.kl_coef:
+        once["kl_coef"] = parameters.kl.kl_coef
     before = 0 if critic is None else critic.steps
     warming_up = critic is not None and critic.updates < parameters.critic.warmup_iterations
     alone = critic is not None and (warming_up or critic.critic.backbone is not None)
@@ -191,7 +141,7 @@ def _train_policy(
             once["initial_ratio_max_deviation"] = deviation
             if on_gradients is not None:
                 on_gradients(trainer.gradients())
-        rate = warmed_up(parameters, trainer.steps)
+        rate = warmed_up(parameters.optimizer, trainer.steps)
         values |= {"grad_norm": trainer.step(rate), "learning_rate": rate}
         if critic is not None:
             values["critic_grad_norm"] = critic_step(critic, parameters)
@@ -224,7 +174,7 @@ def update_policy(
     trained = load_policy(policy, model.torch_dtype)
     if parameters.packing:
         check_packing(trained, "update.packing")
-    with make_strategy(trained, parameters, trainer_state) as trainer:
+    with make_strategy(trained, parameters.trainer, parameters.optimizer, trainer_state) as trainer:
         critic_state, steps_before = None, 0
         if parameters.needs_values:
             adamw, dtype = parameters.critic_adamw, model.torch_dtype

@@ -106,7 +106,9 @@ def prepare(
     elif needs_reference and len(logprobs):
         raise SchemaError(
             "update.kl_coef is not 0 or update.objective compares with the reference, but table "
-            "'logprobs' has no reference_logprobs: set logprobs.reference to true"
+            "'logprobs' has no reference_logprobs: set logprobs.reference to true. If it is, the "
+            "table is older: kedro rerun compute_logprobs --downstream cascade, with the same "
+            "--iteration and --params"
         )
     for name, values in columns.items():
         if not np.isfinite(values[mask]).all():

@@ -16,6 +16,15 @@ from agent_r1.schemas import SchemaError
 from agent_r1.training.sequences import Sequences
 from agent_r1.training.token_columns import nullable_token_column
 
+_VALUES = (
+    "set logprobs.values to true. If it is, the table is older: kedro rerun compute_logprobs "
+    "--downstream cascade, with the same --iteration and --params"
+)
+_RETURNS = (
+    "set advantage.estimator to one that has returns, such as gae. If it is, the table is older: "
+    "kedro rerun compute_advantages --downstream cascade, with the same --iteration and --params"
+)
+
 
 @dataclass(frozen=True)
 class ValueTargets:
@@ -68,9 +77,8 @@ def value_targets(
         advantages, "advantages", "returns", sequences.action_lengths
     )
     trained_rows = np.bincount(sequences.action_row[mask], minlength=len(advantages)) > 0
-    _require(logprobs, "logprobs", "values", trained_rows, "set logprobs.values to true")
-    remedy = "set advantage.estimator to one that has returns, such as gae"
-    _require(advantages, "advantages", "returns", trained_rows, remedy)
+    _require(logprobs, "logprobs", "values", trained_rows, _VALUES)
+    _require(advantages, "advantages", "returns", trained_rows, _RETURNS)
     trained = mask & there
     for name, values in (("values", old), ("returns", returns)):
         if not np.isfinite(values[trained]).all():
@@ -83,6 +91,6 @@ def _require(frame: pd.DataFrame, table: str, column: str, rows: np.ndarray, rem
     if len(bad):
         name, step = frame["trajectory_id"].iloc[bad[0]], frame["step_index"].iloc[bad[0]]
         raise SchemaError(
-            f"update.critic.backbone is not 'none', but table '{table}' has no {column} of "
-            f"trajectory '{name}', step {step}: {remedy}, or update.critic.backbone to none"
+            f"table '{table}' has no {column} of trajectory '{name}', step {step}, and "
+            f"update.critic.backbone needs them: {remedy}. Or set update.critic.backbone to none"
         )

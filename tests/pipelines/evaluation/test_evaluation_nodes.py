@@ -10,7 +10,6 @@ from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.evaluation.nodes import (
     EvaluationParameters,
-    evaluate_policy,
     evaluated_tasks,
     evaluation_requests,
 )
@@ -18,6 +17,7 @@ from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import RolloutParameters, replay_trajectories
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.tables.differences import compare_tables
+from tests.support.nodes import evaluate_policy
 
 ROLLOUT = {"max_tokens_per_step": 200, "max_context_tokens": 2000, "max_steps": 3}
 

@@ -21,19 +21,20 @@ from agent_r1.training.optimizer import TrainerStateError
 from agent_r1.training.strategies import TrainerStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
 from tests.support.tiny_models import flat_weights, random_model, write_policy
-from tests.support.update_batches import MOVED, SAMPLED, batch, distance
+from tests.support.update_batches import MOVED, PLAIN, SAMPLED, batch, distance
 
 TORCH: dict = {"strategy": "torch"}
 ZERO_1 = {"strategy": "deepspeed", "deepspeed": {"zero_stage": 1}}
 ZERO_2 = {"strategy": "deepspeed", "deepspeed": {"zero_stage": 2}}
 ALL = pytest.mark.parametrize("which", [TORCH, ZERO_1, ZERO_2], ids=["torch", "zero_1", "zero_2"])
 ZERO = pytest.mark.parametrize("which", [ZERO_1, ZERO_2], ids=["zero_1", "zero_2"])
-MORE = {"learning_rate": 0.01, "weight_decay": 0.1, "mini_batch_trajectories": 3}
+MORE = PLAIN | {"learning_rate": 0.01, "weight_decay": 0.1, "mini_batch_trajectories": 3}
 
 
 def strategy(which: dict, model=None, state: Path | None = None, **more) -> TrainerStrategy:
     model = model or random_model()
-    return make_strategy(model, UpdateParameters(**MORE | which | more), state)
+    parameters = UpdateParameters(**MORE | which | more)
+    return make_strategy(model, parameters.trainer, parameters.optimizer, state)
 
 
 def flat(gradients: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -89,7 +90,7 @@ def test_p22_deepspeed_gives_the_gradient_and_the_weights_of_torch(
         parameters = UpdateParameters(**MORE | chosen, objective=objective, entropy_coef=0.01)
         parameters = parameters.model_copy(update={"micro_batch_trajectories": 2})
         seen: list[dict[str, torch.Tensor]] = []
-        with make_strategy(random_model(), parameters, None) as trainer:
+        with make_strategy(random_model(), parameters.trainer, parameters.optimizer) as trainer:
             _, metrics = train(trainer, of, parameters, 0, on_gradients=seen.append)
             change = flat_weights(trainer.model) - flat_weights(random_model())
         assert len(seen) == 1

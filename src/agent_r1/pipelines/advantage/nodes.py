@@ -17,7 +17,7 @@ def compute_advantages(
     rollouts: pd.DataFrame,
     rewards: pd.DataFrame,
     logprobs: pd.DataFrame | None,
-    parameters: AdvantageParameters | Mapping[str, Any],
+    parameters: AdvantageParameters,
     controllers: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
     """The ``advantages`` table: exactly one row per row of ``rollouts``, in its order.

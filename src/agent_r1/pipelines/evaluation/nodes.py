@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -25,7 +23,7 @@ from agent_r1.rollout import (
     run_trajectories,
 )
 
-__all__ = ["EvaluationParameters", "evaluate_policy"]
+__all__ = ["EvaluationParameters", "evaluate_policy", "validate_policy"]
 
 STAGE = "evaluate_policy"
 _NOT_TEXTS = ("numeric", "coverage")
@@ -37,11 +35,11 @@ def evaluate_policy(
     policy: Path,
     tasks: pd.DataFrame,
     documents: pd.DataFrame,
-    evaluation: EvaluationParameters | Mapping[str, Any],
-    rollout: RolloutParameters | Mapping[str, Any],
-    environment: EnvironmentParameters | Mapping[str, Any],
-    chat: ChatParameters | Mapping[str, Any],
-    reward: RewardParameters | Mapping[str, Any],
+    evaluation: EvaluationParameters,
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    reward: RewardParameters,
     seed: int,
     *,
     iteration: str,
@@ -67,8 +65,6 @@ def evaluate_policy(
             long.
         BrokenEnvironmentError: the infrastructure failed in every trajectory.
     """
-    evaluation = EvaluationParameters.read(evaluation, "evaluation")
-    rollout = RolloutParameters.read(rollout, "rollout")
     chosen = evaluated_tasks(tables.conform(tasks, "tasks"), evaluation)
     rollouts, _ = run_trajectories(
         engine,
@@ -76,18 +72,47 @@ def evaluate_policy(
         evaluation_requests(chosen, evaluation, rollout, seed, iteration),
         documents,
         rollout,
-        EnvironmentParameters.read(environment, "environment"),
-        ChatParameters.read(chat, "chat"),
+        environment,
+        chat,
         progress.reporter(),
     )
     check_played(rollouts, rollout)
-    reward = RewardParameters.read(reward, "reward")
     rewards = rewards_table(rollouts, chosen, reward)
     by_reward = {
         name for name in set(chosen["environment"]) if reward.outcome_metric(name) in _NOT_TEXTS
     }
     attempts = attempt_outcomes(rollouts, rewards, chosen, evaluation.samples, by_reward)
     return evaluation_table(attempts), rollouts, rewards
+
+
+def validate_policy(
+    engine: Engine,
+    policy: Path,
+    tasks: pd.DataFrame,
+    documents: pd.DataFrame,
+    evaluation: EvaluationParameters,
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    reward: RewardParameters,
+    seed: int,
+    *,
+    iteration: str,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """`evaluate_policy` on the validation split alone."""
+    return evaluate_policy(
+        engine,
+        policy,
+        tasks,
+        documents,
+        evaluation.model_copy(update={"splits": ("validation",)}),
+        rollout,
+        environment,
+        chat,
+        reward,
+        seed,
+        iteration=iteration,
+    )
 
 
 def evaluation_requests(

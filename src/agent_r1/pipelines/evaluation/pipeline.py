@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial, update_wrapper
-from typing import Any
 
 from kedro.pipeline import Node, Pipeline
 
-from agent_r1.pipelines.evaluation.nodes import evaluate_policy
+from agent_r1.pipelines.evaluation.nodes import evaluate_policy, validate_policy
 
 _INPUTS = [
     "engine",
@@ -22,22 +20,6 @@ _INPUTS = [
     "params:reward",
     "params:seed",
 ]
-
-
-def validate_policy(
-    engine: Any,
-    policy: Any,
-    tasks: Any,
-    documents: Any,
-    evaluation: Mapping[str, Any],
-    *others: Any,
-    iteration: str,
-) -> Any:
-    """`evaluate_policy` on the validation split alone."""
-    on_validation = {**dict(evaluation), "splits": ["validation"]}
-    return evaluate_policy(
-        engine, policy, tasks, documents, on_validation, *others, iteration=iteration
-    )
 
 
 def create_evaluation(iteration: str) -> Pipeline:

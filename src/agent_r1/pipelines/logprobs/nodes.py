@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -18,8 +16,8 @@ def compute_logprobs(
     policy: Path,
     reference: Path,
     critic: Path,
-    parameters: LogprobParameters | Mapping[str, Any],
-    model: ModelParameters | Mapping[str, Any],
+    parameters: LogprobParameters,
+    model: ModelParameters,
 ) -> pd.DataFrame:
     """The ``logprobs`` table: a row per row of ``rollouts``, in its order.
 
@@ -29,13 +27,12 @@ def compute_logprobs(
     Raises:
         CriticError: values are wanted and ``critic`` does not fit the policy.
     """
-    model = ModelParameters.read(model, "model")
     use_threads(model)
     return logprobs_table(
         tables.conform(rollouts, "rollouts"),
         policy,
         reference,
         critic,
-        LogprobParameters.read(parameters, "logprobs"),
+        parameters,
         model,
     )

@@ -29,7 +29,7 @@ def prepare_tasks(
         files: what `agent_r1.datasets.TaskFilesDataset` gives.
     """
     return load_tasks(
-        TasksParameters.read(parameters, "tasks"),
+        parameters,
         environment,
         (countries, cities, elements),
         files or TaskFiles(),

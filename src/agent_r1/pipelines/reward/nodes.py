@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import pandas as pd
 
 from agent_r1 import tables
@@ -14,7 +11,7 @@ from agent_r1.rewards.composition import RewardParameters, rewards_table
 def score_rewards(
     rollouts: pd.DataFrame,
     tasks: pd.DataFrame,
-    parameters: RewardParameters | Mapping[str, Any],
+    parameters: RewardParameters,
 ) -> pd.DataFrame:
     """The ``rewards`` table: a row per row of ``rollouts``, in its order.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,10 @@ def generate_rollouts(
     tasks: pd.DataFrame,
     documents: pd.DataFrame,
     memory: Any,
-    rollout: RolloutParameters | Mapping[str, Any],
-    environment: EnvironmentParameters | Mapping[str, Any],
-    chat: ChatParameters | Mapping[str, Any],
-    reward: RewardParameters | Mapping[str, Any],
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    reward: RewardParameters,
     seed: int,
     *,
     iteration: str,
@@ -68,16 +67,14 @@ def generate_rollouts(
             prompts are too long.
         BrokenEnvironmentError: see there; a trajectory that fails among others is only not scored.
     """
-    rollout = RolloutParameters.read(rollout, "rollout")
-    reward = RewardParameters.read(reward, "reward")
     order = task_order(tasks, rollout, seed, iteration)
     run = prepare_run(
         engine,
         policy,
         documents,
         rollout,
-        EnvironmentParameters.read(environment, "environment"),
-        ChatParameters.read(chat, "chat"),
+        environment,
+        chat,
     )
     if rollout.dynamic_sampling.enabled:
         return _sample_dynamically(run, order, rollout, reward, seed, iteration)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +21,20 @@ from agent_r1.training.policy import (
 from agent_r1.training.sft import SftParameters
 
 
-def import_policy(model: ModelParameters | Mapping[str, Any]) -> Path:
+def import_policy(model: ModelParameters) -> Path:
     """The base policy: what belongs to it of ``model.path``, in a staged folder.
 
     Raises:
         ModelFolderError: the folder is missing, has no tokenizer, or holds pickled weights.
     """
-    model = ModelParameters.read(model, "model")
     return import_model(model.path, stage("base_policy"))
 
 
 def train_sft(
     base_policy: Path,
     demonstrations: pd.DataFrame,
-    sft: SftParameters | Mapping[str, Any],
-    model: ModelParameters | Mapping[str, Any],
+    sft: SftParameters,
+    model: ModelParameters,
     seed: int,
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
     """The policy that RL starts from, and the empty states of what RL may use.
@@ -45,7 +43,6 @@ def train_sft(
         ``policy`` (the base unchanged if ``sft.enabled`` is false), ``critic`` and
         ``trainer_state`` (empty checkpoints), ``controllers`` (none yet), ``update_metrics``.
     """
-    sft, model = SftParameters.read(sft, "sft"), ModelParameters.read(model, "model")
     use_threads(model)
     policy = stage("policy")
     if sft.enabled:

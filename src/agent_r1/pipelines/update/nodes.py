@@ -17,8 +17,11 @@ from agent_r1.storage.staging import stage
 from agent_r1.training import update as training
 from agent_r1.training.metrics import with_values
 from agent_r1.training.policy import ModelParameters, use_threads
-from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import prepare
+from agent_r1.training.update_parameters import UpdateParameters
+
+_NOT_STEERED = AdvantageParameters()
+"""Without a KL in the reward."""
 
 
 def update_policy(
@@ -31,10 +34,10 @@ def update_policy(
     logprobs: pd.DataFrame,
     advantages: pd.DataFrame,
     preferences: pd.DataFrame,
-    parameters: UpdateParameters | Mapping[str, Any],
-    model: ModelParameters | Mapping[str, Any],
+    parameters: UpdateParameters,
+    model: ModelParameters,
     seed: int,
-    advantage: AdvantageParameters | Mapping[str, Any] | None = None,
+    advantage: AdvantageParameters = _NOT_STEERED,
     *,
     iteration: str,
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
@@ -56,11 +59,8 @@ def update_policy(
             values or no returns; before any work.
         CriticError: ``critic`` is not of the kind that is configured.
     """
-    parameters = UpdateParameters.read(parameters, "update")
-    advantage = AdvantageParameters.read(advantage, "advantage")
-    coefficient = current_coefficient(controllers, "kl_coef", parameters)
-    parameters = parameters.model_copy(update={"kl_coef": coefficient})
-    model = ModelParameters.read(model, "model")
+    coefficient = current_coefficient(controllers, "kl_coef", parameters.kl)
+    parameters = parameters.with_kl_coef(coefficient)
     use_threads(model)
     batch = prepare(
         tables.conform(rollouts, "rollouts"),
@@ -88,6 +88,6 @@ def update_policy(
         in_reward = current_coefficient(controllers, "reward_kl_coef", advantage)
         metrics = with_values(metrics, reward_kl_coef=in_reward)
     measured = batch.reference_kl(), len(batch.trained)
-    steered = steer(controllers, "kl_coef", parameters, *measured)
+    steered = steer(controllers, "kl_coef", parameters.kl, *measured)
     steered = steer(steered, "reward_kl_coef", advantage, *measured)
     return new_policy, new_critic, new_state, steered, metrics

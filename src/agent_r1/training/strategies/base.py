@@ -20,7 +20,6 @@ from pydantic import Field, field_validator
 from transformers import PreTrainedModel
 
 from agent_r1.parameters import ParameterError, Parameters
-from agent_r1.training.optimizer import OptimizerParameters
 
 Block = TypeVar("Block")
 
@@ -40,7 +39,7 @@ class DeepSpeedParameters(Parameters):
         return stage
 
 
-class StrategyParameters(OptimizerParameters):
+class StrategyParameters(Parameters):
     """The part of ``update`` in ``conf/`` that says how optimizer steps are taken."""
 
     strategy: Literal["torch", "deepspeed"] = "torch"

@@ -35,13 +35,14 @@ from transformers import PreTrainedModel
 from agent_r1.parameters import ParameterError
 from agent_r1.training.optimizer import (
     MOMENTS,
+    OptimizerParameters,
     finite_norm,
     make_optimizer,
     read_state,
     write_state,
 )
 from agent_r1.training.policy import save_policy
-from agent_r1.training.strategies.base import Block, StrategyParameters
+from agent_r1.training.strategies.base import Block, DeepSpeedParameters
 
 _BUCKET = 1 << 26
 """Elements reduced at a time, at most: 256 MiB. DeepSpeed's own default is 2 GB."""
@@ -51,7 +52,11 @@ class DeepSpeedStrategy:
     """See `agent_r1.training.strategies.base.TrainerStrategy`."""
 
     def __init__(
-        self, model: PreTrainedModel, parameters: StrategyParameters, state: Path | None = None
+        self,
+        model: PreTrainedModel,
+        parameters: DeepSpeedParameters,
+        optimizer: OptimizerParameters,
+        state: Path | None = None,
     ) -> None:
         """Trains ``model`` in place; ``state`` is that of the update before, None is the first.
 
@@ -69,7 +74,7 @@ class DeepSpeedStrategy:
         self.model = model
         self._deepspeed = _import()
         _join_group_of_one(self._deepspeed)
-        self._engine = _engine(self._deepspeed, model, parameters)
+        self._engine = _engine(self._deepspeed, model, parameters, optimizer)
         if moments:
             self._restore(moments)
 
@@ -176,23 +181,28 @@ def _leave_group() -> None:
         distributed.destroy_process_group()
 
 
-def _engine(deepspeed: ModuleType, model: PreTrainedModel, parameters: StrategyParameters) -> Any:
+def _engine(
+    deepspeed: ModuleType,
+    model: PreTrainedModel,
+    parameters: DeepSpeedParameters,
+    optimizer: OptimizerParameters,
+) -> Any:
     size = sum(parameter.numel() for parameter in model.parameters())
     config = {
         "train_micro_batch_size_per_gpu": 1,  # it wants a number, and counts samples with it
         "gradient_accumulation_steps": 1,
-        "gradient_clipping": parameters.max_grad_norm,
+        "gradient_clipping": optimizer.max_grad_norm,
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,
         "zero_optimization": {
-            "stage": parameters.deepspeed.zero_stage,
+            "stage": parameters.zero_stage,
             "reduce_bucket_size": min(size, _BUCKET),
             "allgather_bucket_size": min(size, _BUCKET),
         },
     }
     with _local_rank():
         engine, *_ = deepspeed.initialize(
-            model=_Losses(model).eval(), optimizer=make_optimizer(model, parameters), config=config
+            model=_Losses(model).eval(), optimizer=make_optimizer(model, optimizer), config=config
         )
     return engine
 

@@ -19,13 +19,12 @@ from omegaconf import OmegaConf
 
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.preferences.nodes import build_preferences
 from agent_r1.pipelines.reward.nodes import score_rewards
-from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.tables.arrays import ragged
 from agent_r1.training.optimizer import write_empty
 from tests.invariant.ways import OBJECTIVES, WAYS
+from tests.support.nodes import compute_logprobs, update_policy
 from tests.support.step_tables import rollouts, step, tasks
 from tests.support.tiny_models import VOCABULARY, random_model, write_tokenizer
 

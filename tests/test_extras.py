@@ -1,4 +1,4 @@
-"""Packages that are not installed: the error says how to install them."""
+"""The error for a package that is not installed says how to install it."""
 
 from __future__ import annotations
 

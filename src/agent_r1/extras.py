@@ -1,4 +1,4 @@
-"""Packages of optional extras: an absent one is an error that says how to install it."""
+"""Packages of optional extras. The error for a missing one says how to install it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,18 @@ from types import ModuleType
 
 
 class MissingExtraError(ModuleNotFoundError):
-    """A package of an optional extra is not installed; the message says how to install it."""
+    """A package of an optional extra is not installed. The message says how to install it."""
 
 
 def extra_package(name: str, extra: str) -> ModuleType:
-    """The module ``name``.
+    """Import the module ``name``.
+
+    Args:
+        name: of the module.
+        extra: the optional extra that installs it.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: the module is not installed.
     """
     try:
         return importlib.import_module(name)
@@ -25,8 +29,10 @@ def extra_package(name: str, extra: str) -> ModuleType:
 
 
 def extra_file(package: str, path: str, extra: str) -> Path:
-    """A data file that ``package`` brings along. The package is found, and never imported: some
-    import half a machine-learning stack, or have a licence that only their data does without.
+    """The path of a data file in an installed package.
+
+    The package is not imported: some packages import half a machine-learning stack, or have a
+    licence that covers their code but not their data.
 
     Raises:
         MissingExtraError: the package is not installed.
@@ -39,6 +45,6 @@ def extra_file(package: str, path: str, extra: str) -> Path:
 
 def _missing(name: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
-        f"the package '{name.split('.')[0]}' is needed, and not installed: "
+        f"the package '{name.split('.')[0]}' is needed but not installed: "
         f"pip install -e '.[{extra}]'"
     )

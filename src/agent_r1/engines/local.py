@@ -1,15 +1,15 @@
-"""The engine that runs in this process: PyTorch, any causal language model of transformers.
+"""The engine in this process: PyTorch, with any causal language model of transformers.
 
-1. `generate` appends to the session and queues a request. Requests that arrive in the same tick of
-   the event loop reach the worker together, however busy or idle it is just then, and are served in
-   an order that depends on their content alone.
-2. A worker thread computes what is missing of the queued sessions (`prefill`), then samples all of
-   them together (`decode`). An action is handed back the moment it ends.
+1. `generate` appends to the session and queues a request. All requests of one tick of the event
+   loop reach the worker thread together, whether it is busy or idle, and are sorted by their
+   content. So their order does not depend on timing.
+2. The worker computes the missing keys and values of the queued sessions (`prefill`), then samples
+   all of them together (`decode`). It returns an action as soon as the action ends.
 3. Batching is continuous: when enough rows have ended or enough requests wait, the batch is
-   compacted and waiting sessions join. Who calls `generate` for all live trajectories at once, as
-   the deterministic rollout does, gets batches that depend on nothing but the requests.
-4. Keys and values of a session stay in its slot between its actions. `load` forgets all sessions:
-   nothing that the old weights computed is ever used with new ones.
+   compacted, and waiting sessions join. If `generate` is called for all live trajectories in one
+   tick, as in the deterministic rollout, batches depend only on the requests.
+4. A session's keys and values stay in its slot between actions. `load` forgets all sessions, so
+   nothing that old weights computed is used with new ones.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from agent_r1.engines.base import Generation, Sampling
 from agent_r1.engines.cache import CacheShape, SlotPool, WorkingCache
 from agent_r1.engines.decode import DecodeBatch
+from agent_r1.engines.delivery import reject, resolve
 from agent_r1.engines.prefill import prefill
 from agent_r1.engines.session import Request, Session
 
 _COMPACT_AT = 0.75
-"""A batch is compacted when this part of its rows, or less, is still active: a compaction costs
-about as much as one step."""
+"""Compact a batch when at most this share of its rows is active. A compaction costs about as much
+as one step."""
 _JOIN_AT = 0.25
-"""Waiting sessions join when they are this part of the batch."""
+"""Let waiting sessions join when their number is at least this share of the batch."""
 
 
 class EngineError(RuntimeError):
-    """The engine was used in a way that cannot give trustworthy tokens."""
+    """The engine was used in a way that cannot give correct tokens."""
 
 
 class LocalEngine:
     """Generates with a model in this process; see `agent_r1.engines.base.Engine`.
 
     Args:
-        device: where the model lives, as torch names it.
-        threads: CPU threads of torch; None leaves torch's own choice.
-        dtype: ``float32`` or ``bfloat16``; of weights, keys and values. Log-probs are float32.
-        max_batch: sessions that are sampled at the same time; more wait.
+        device: torch's name of the model's device.
+        threads: CPU threads of torch; None for torch's default.
+        dtype: of weights, keys and values: ``float32`` or ``bfloat16``. Log-probs are float32.
+        max_batch: number of sessions that are sampled at the same time. More requests wait.
     """
 
     def __init__(
@@ -64,11 +65,11 @@ class LocalEngine:
         self._device = torch.device(device)
         self._dtype = getattr(torch, dtype)
         self._threads = threads
-        self._model: PreTrainedModel | None = None
+        self._model: PreTrainedModel  # set by `load`, as are the caches and the batch
         self._positions = 0
         self._sessions: dict[str, Session] = {}
         self._arriving: dict[asyncio.AbstractEventLoop, list[Request]] = {}
-        """Requests of a tick that is not over; the worker must not see a part of it."""
+        """Requests of unfinished ticks. The worker must not see only a part of a tick."""
         self._pending: list[Request] = []
         self._joining: list[Request] = []
         self._working = False
@@ -84,8 +85,10 @@ class LocalEngine:
     def load(self, policy: Path, version: str) -> None:
         """Load the weights of a Hugging Face folder (safetensors only) and forget all sessions.
 
+        Does nothing if ``version`` is loaded already.
+
         Raises:
-            EngineError: a generation is running, or the model has layers without full attention.
+            EngineError: a session is generating, or the model has layers without full attention.
         """
         if version and version == self.weight_version:
             return
@@ -102,7 +105,9 @@ class LocalEngine:
                 use_safetensors=True,
                 local_files_only=True,
             )
-            self._model = model.to(self._device).eval().requires_grad_(False)
+            # The decorator of transformers' `to` hides its `self` from the type checker.
+            moved = model.to(self._device)  # type: ignore[arg-type]
+            self._model = moved.eval().requires_grad_(False)
             self._make_caches()
             self.weight_version = version
 
@@ -111,16 +116,9 @@ class LocalEngine:
         kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
         if kinds != {"full_attention"}:
             raise EngineError(
-                f"LocalEngine runs models with full attention only; this one has {sorted(kinds)}"
+                f"LocalEngine runs only models with full attention; this one has {sorted(kinds)}"
             )
-        width = getattr(config, "head_dim", None)
-        shape = CacheShape(
-            layers=config.num_hidden_layers,
-            heads=getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
-            head_dim=width or config.hidden_size // config.num_attention_heads,
-            dtype=self._dtype,
-            device=self._device,
-        )
+        shape = CacheShape.of(config, self._dtype, self._device)
         self._positions = config.max_position_embeddings
         with torch.inference_mode():
             self._pool = SlotPool(shape)
@@ -130,12 +128,12 @@ class LocalEngine:
     async def generate(
         self, session: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append tokens to the session (opened if unknown), then sample an action.
+        """Append tokens to the session, then sample an action. Opens unknown sessions.
 
         Raises:
             EngineError: no weights are loaded, or the session is generating already.
-            ValueError: nothing to continue, an unknown token id, or more positions than the model
-                was built for.
+            ValueError: the session has no tokens, a token id is unknown, or the action could exceed
+                the model's maximal length.
         """
         request = self._queue(session, [int(token) for token in new_token_ids], sampling)
         return await request.future
@@ -152,7 +150,7 @@ class LocalEngine:
             )
             if loop not in self._arriving:
                 self._arriving[loop] = []
-                # One tick later: whoever else asks in this tick is in the same batch.
+                # One tick later, so that all requests of this tick are in one batch.
                 loop.call_soon(self._end_tick, loop)
             self._arriving[loop].append(request)
         return request
@@ -165,8 +163,8 @@ class LocalEngine:
                 self._executor.submit(self._work)
 
     def _check(self, name: str, tokens: list[int], sampling: Sampling) -> None:
-        if self._model is None or not self.weight_version:
-            raise EngineError("the engine has no weights: call load() first")
+        if not self.weight_version:
+            raise EngineError("the engine has no weights; call load() first")
         known = self._sessions.get(name)
         if known is not None and known.busy:
             raise EngineError(f"session '{name}' is generating already")
@@ -175,11 +173,11 @@ class LocalEngine:
             raise ValueError(f"session '{name}' has no tokens to continue")
         vocabulary = self._model.config.get_text_config().vocab_size
         if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
-            raise ValueError(f"session '{name}': token ids must be in [0, {vocabulary})")
+            raise ValueError(f"session '{name}': a token id is not in [0, {vocabulary})")
         if length + sampling.max_tokens > self._positions:
             raise ValueError(
-                f"session '{name}' would reach {length + sampling.max_tokens} tokens, but the model"
-                f" was built for {self._positions} (max_position_embeddings)"
+                f"session '{name}' could reach {length + sampling.max_tokens} tokens, but the model"
+                f" has {self._positions} positions (max_position_embeddings)"
             )
 
     def _open(self, name: str) -> Session:
@@ -196,7 +194,11 @@ class LocalEngine:
         return session
 
     def fork(self, session: str, into: Sequence[str]) -> None:
-        """New sessions that start as copies of ``session``, keys and values included."""
+        """Open sessions as copies of ``session``, including its keys and values.
+
+        Raises:
+            EngineError: ``session`` is unknown or generating, or a new name is taken.
+        """
         with self._lock, torch.inference_mode():
             source = self._idle(session)
             taken = [name for name in into if name in self._sessions]
@@ -210,7 +212,11 @@ class LocalEngine:
     def window(
         self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
-        """Move the visible window; what stands behind the first change is computed again."""
+        """Move the visible window. Keys and values after the first change are computed again.
+
+        Raises:
+            EngineError: ``session`` is unknown or generating.
+        """
         with self._lock:
             self._idle(session).show(prefix, start, drops)
 
@@ -232,7 +238,7 @@ class LocalEngine:
             self._fail(error)
 
     def _admit(self) -> bool:
-        """Let waiting requests join the batch; False, and idle, if there is nothing to do."""
+        """Let waiting requests join the batch. If there is no work: become idle, return False."""
         batch = self._batch
         batch.compact()
         with self._lock:
@@ -254,7 +260,7 @@ class LocalEngine:
         return True
 
     def _decode(self) -> None:
-        """Sample until the batch is worth compacting, or enough requests wait to join."""
+        """Sample until the batch should be compacted or enough requests wait to join."""
         batch, rows = self._batch, len(self._batch.requests)
         while batch.active:
             self._deliver(batch.step())
@@ -265,16 +271,11 @@ class LocalEngine:
                 return
 
     def _deliver(self, results: Sequence[tuple[Request, Generation]]) -> None:
-        """Hand actions back to the tasks that wait for them; one call for each event loop."""
+        """Give finished actions to the tasks that wait for them."""
         with self._lock:
             for request, _ in results:
                 self._finish(request)
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[Request, Generation]]] = {}
-        for request, generation in results:
-            by_loop.setdefault(request.loop, []).append((request, generation))
-        for loop, own in by_loop.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, own)
+        resolve(results)
 
     def _finish(self, request: Request) -> None:
         request.session.busy = False
@@ -282,7 +283,7 @@ class LocalEngine:
             self._pool.release(request.session.slot)
 
     def _fail(self, error: BaseException) -> None:
-        """Everyone who waits gets the error; sessions in doubt are forgotten."""
+        """Raise the error in all waiting tasks and forget all sessions."""
         with self._lock:
             arriving = [request for tick in self._arriving.values() for request in tick]
             failed = [*self._batch.requests, *self._joining, *self._pending, *arriving]
@@ -292,17 +293,4 @@ class LocalEngine:
             self._sessions.clear()
             self._make_caches()
             self._rest.notify_all()
-        for request in failed:
-            if not request.loop.is_closed():
-                request.loop.call_soon_threadsafe(_reject, request, error)
-
-
-def _resolve(results: Sequence[tuple[Request, Generation]]) -> None:
-    for request, generation in results:
-        if not request.future.done():
-            request.future.set_result(generation)
-
-
-def _reject(request: Request, error: BaseException) -> None:
-    if not request.future.done():
-        request.future.set_exception(error)
+        reject(failed, error)

@@ -1,14 +1,14 @@
-"""What the advantages of a million steps cost: seconds and memory, for each estimator.
+"""Seconds and memory of the advantages of a million steps, for each estimator.
 
-Each estimator gets a process of its own with one core, reads the same tables, and calls the node:
+Each estimator runs in a separate process on one core, reads the same tables, and calls the node:
 
     python benchmarks/advantages.py                       # 50 action tokens per step: 50 million
     python benchmarks/advantages.py --tokens 10 grpo gae  # 50 action tokens per trajectory
 
-A small call of the same kind comes before the clock starts, so that what is measured is the work
-and not the imports. Prints seconds (the median of ``--repeats`` processes) and peak memory as a
-multiple of the tables' (which are counted). Exit code 1 if an estimator is above its limits. "50
-tokens" can be read both ways, and the limits are the same; the default is the stricter reading.
+A small call of the same kind comes before the clock starts, so imports are not measured. Prints the
+seconds (median of ``--repeats`` processes), and the peak memory as a multiple of the tables' size
+(tables included). Exit code 1 if an estimator exceeds its limits. The limits are the same for 50
+tokens per step and for 50 per trajectory; the default is the stricter one.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from typing import NamedTuple
 SECONDS = {"gae": 6.0}
 OTHER_SECONDS = 3.0
 MEMORY = 3.0
-"""Peak memory with the tables, in multiples of the tables."""
+"""Limit of the peak memory, tables included, as a multiple of the tables' size."""
 STEPS, GROUP = 5, 8
 CHUNK = 1 << 17
-"""Rows of a chunk: what reading a Parquet file gives."""
+"""Rows of a chunk, as a Parquet file gives them."""
 VARIANTS = {
     "gae at level step": {"estimator": "gae", "level": "step"},
     "grpo with KL": {"estimator": "grpo", "kl_coef": 0.01},
     "reinforce_plus_plus with KL": {"estimator": "reinforce_plus_plus", "kl_coef": 0.01},
 }
-"""Measured beside each estimator as it comes."""
+"""Measured in addition to each estimator with its defaults."""
 TABLES = ("rollouts", "rewards", "logprobs")
 
 
@@ -101,11 +101,11 @@ def write_tables(folder: Path, trajectories: int, tokens: int) -> None:
             pa.ipc.new_file(file, table.schema) as out,
         ):
             out.write_table(table, max_chunksize=CHUNK)
-        os.sync()  # or the first measurement waits for the disk
+        os.sync()  # else the first measurement waits for the disk
 
 
 def _filled(given: dict, schema, rows: int):
-    """A table of ``schema``; what is not given is empty, or null where it may be."""
+    """A table of ``schema``. Columns that are not given are null if nullable, else empty or 0."""
     import pyarrow as pa
 
     arrays = []
@@ -126,7 +126,7 @@ def _filled(given: dict, schema, rows: int):
 
 
 def measure(folder: Path, small: Path, parameters: dict[str, object]) -> Cost:
-    """One call of the node on the tables of ``folder``, after one on those of ``small``."""
+    """The cost of one call on the tables of ``folder``, after a call on those of ``small``."""
     import pyarrow as pa
 
     pa.set_cpu_count(1)
@@ -137,7 +137,7 @@ def measure(folder: Path, small: Path, parameters: dict[str, object]) -> Cost:
 
 
 def _call(folder: Path, parameters: dict[str, object]) -> tuple[float, int]:
-    """Seconds of the node, and bytes of the tables that it was given."""
+    """Seconds that the node took, and bytes of its input tables."""
     import pyarrow as pa
 
     from agent_r1 import tables
@@ -157,13 +157,13 @@ def _call(folder: Path, parameters: dict[str, object]) -> tuple[float, int]:
 
 
 def _peak() -> int:
-    """Bytes: the most that this process has held."""
+    """Peak memory of this process, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def run_alone(function, *arguments):
-    """Call ``function`` in a fresh process, so that nothing is warm and no memory is left over."""
+    """Call ``function`` in a new process, without warm caches and without memory in use."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(function, arguments)
 

@@ -1,17 +1,17 @@
-"""Every algorithm on the default experiment, from one and the same SFT policy per seed.
+"""Every algorithm on the default experiment, from the same SFT policy per seed.
 
     python benchmarks/algorithms.py                               # 10 presets, seeds 0, 1 and 2
     python benchmarks/algorithms.py --seeds 0 --algorithms ppo grpo
-    python benchmarks/algorithms.py --table                       # only what is finished so far
+    python benchmarks/algorithms.py --table                       # only what is finished
 
-1. Per seed an experiment ``algorithms-SEED`` is run for one iteration.
-2. Each preset forks it before that iteration's rollouts (`kedro rerun … --downstream fork`), so all
-   of them share tasks, demonstrations and the SFT policy, which are not made again.
-3. What is interrupted is finished by the same command; what is finished is left alone.
+1. Per seed, it runs an experiment ``algorithms-SEED`` for one iteration.
+2. Each preset forks it before that iteration's rollouts (`kedro rerun … --downstream fork`). So all
+   presets share tasks, demonstrations and the SFT policy.
+3. The same command finishes interrupted runs, and leaves finished ones alone.
 
-Prints a table of held-out exact match before and after (mean of 4 samples at the rollout
-temperature, 200 tasks), the seconds of RL (all nodes of the iterations but evaluations), and the
-explained variance of PPO's critic. Exit code 1 if a limit is missed.
+Prints a table: held-out exact match before and after (mean of 4 samples at the rollout temperature,
+200 tasks), seconds of RL (all nodes of the iterations except evaluations), and the explained
+variance of PPO's critic. Exit code 1 if a limit is missed.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ REPOSITORY = Path(__file__).parents[1]
 REPORTS = REPOSITORY / "data/08_reporting"
 
 EACH_SEED = ("ppo", "grpo", "dr_grpo", "rloo", "reinforce_plus_plus", "dapo")
-"""Must gain `GAIN` on each seed."""
+"""Algorithms that must gain `GAIN` on each seed."""
 ON_THE_MEAN = ("gspo", "cispo", "gigpo", "dpo")
-"""Must gain `MEAN_GAIN` on the mean over the seeds."""
+"""Algorithms that must gain `MEAN_GAIN` as the mean over the seeds."""
 GAIN, MEAN_GAIN = 0.15, 0.05
-"""Held-out exact match."""
+"""Gains in held-out exact match."""
 SECONDS = 180
-"""Of RL per run."""
+"""Most seconds of RL per run."""
 EXPLAINED = 0.3
-"""Of the last `COUNTED` iterations whose returns have a variance above `VARIANCE`, the mean."""
+"""Least mean explained variance, over the last `COUNTED` iterations with a variance of the returns
+above `VARIANCE`."""
 COUNTED, VARIANCE = 3, 0.05
 
 
@@ -51,7 +52,7 @@ class Result(NamedTuple):
     after: float
     seconds: float
     explained: float | None
-    """Explained variance of the critic; None without one."""
+    """Explained variance of the critic; None without a critic."""
 
 
 # ------------------------------------------------------------------------------------------- runs
@@ -70,9 +71,9 @@ def run(algorithm: str, seed: int, iterations: int, shared: str) -> None:
 
     Args:
         algorithm: the preset.
-        seed: of the experiment.
-        iterations: of RL.
-        shared: ``--params`` that all runs have.
+        seed: the experiment's seed.
+        iterations: number of RL iterations.
+        shared: ``--params`` of all runs.
     """
     base = f"{shared},seed={seed},iterations=1"
     if not _finished(parent(seed), 1):
@@ -107,7 +108,7 @@ def _kedro(*arguments: str) -> None:
 
 
 def result(algorithm: str, seed: int) -> Result | None:
-    """What a run has come to; None if it is not finished."""
+    """The result of a run; None if it is not finished."""
     name = name_of(algorithm, seed)
     file = REPORTS / name / "summary.json"
     if not file.is_file():
@@ -131,7 +132,7 @@ def _seconds(manifest: dict) -> float:
 
 
 def explained_variance(runs: list[dict]) -> float | None:
-    """Of the values before each update, against the rewards that were really had from there on."""
+    """How much of the variance of the actual returns the values before each update explain."""
     counted = []
     for iteration in sorted({each["node"].partition(".")[0] for each in runs}):
         tables = {
@@ -141,8 +142,7 @@ def explained_variance(runs: list[dict]) -> float | None:
             and each["node"].endswith(("score_rewards", "compute_logprobs"))
             for record in each["outputs"]
         }
-        values = tables["logprobs"]["values"]
-        if values.isna().all():
+        if tables["logprobs"]["values"].isna().all():
             return None
         steps = (
             tables["rewards"].dropna(subset=["reward"]).sort_values(["trajectory_id", "step_index"])
@@ -150,15 +150,15 @@ def explained_variance(runs: list[dict]) -> float | None:
         backwards = steps[::-1]
         steps["return"] = backwards.groupby("trajectory_id")["reward"].cumsum()
         steps = steps.merge(tables["logprobs"], on=["trajectory_id", "step_index"])
-        said = np.concatenate(steps["values"].to_list())
-        had = np.repeat(steps["return"].to_numpy(float), steps["values"].map(len))
-        if had.var() > VARIANCE:
-            counted.append(1 - (had - said).var() / had.var())
+        values = np.concatenate(steps["values"].to_list())
+        returns = np.repeat(steps["return"].to_numpy(float), steps["values"].map(len))
+        if returns.var() > VARIANCE:
+            counted.append(1 - (returns - values).var() / returns.var())
     return statistics.mean(counted[-COUNTED:]) if counted else None
 
 
 def table(algorithms: list[str], seeds: list[int]) -> tuple[list[str], list[str]]:
-    """The table in Markdown, and a line for each limit that is missed."""
+    """The table in Markdown, and a line per missed limit."""
     lines = [
         "| algorithm |" + "".join(f" seed {seed} |" for seed in seeds) + " mean gain | RL, s |",
         "|---|" + "---|" * (len(seeds) + 2),
@@ -196,7 +196,7 @@ def main() -> int:
     parser.add_argument("--algorithms", nargs="+", default=[*EACH_SEED, *ON_THE_MEAN])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--iterations", type=int, default=8)
-    parser.add_argument("--threads", type=int, help="of torch; by default torch's own choice")
+    parser.add_argument("--threads", type=int, help="CPU threads of torch; default: torch chooses")
     parser.add_argument("--table", action="store_true", help="run nothing")
     options = parser.parse_args()
     shared = "evaluation.splits=[held_out],evaluation.every=0,retention.keep_last=2"

@@ -5,10 +5,13 @@ The programs of the how-to pages are run in `test_how_to_pages`.
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import shlex
 import sys
+import tomllib
+from pathlib import Path
 from urllib.parse import unquote
 
 import click
@@ -20,7 +23,7 @@ from agent_r1 import settings
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.cli import cli
 from agent_r1.configuration.groups import check_references, read_parameters
-from agent_r1.configuration.presets import PresetConfigLoader, read_preset
+from agent_r1.configuration.loader import ProjectConfigLoader, read_preset
 from agent_r1.lineage.branches import flatten
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.pipeline_registry import register_pipelines
@@ -43,13 +46,8 @@ OWN = [
     command for command in COMMANDS if command.split()[1] in cli.commands and command not in RUNS
 ]
 ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
-ROWS = dict(
-    re.findall(
-        r"^\| `(\w+)`[^|]*\| (.*) \|$",
-        text_of(DOCS / "algorithms.md").partition("\n## The presets compared")[0],
-        re.MULTILINE,
-    )
-)
+ALGORITHM_PAGE = text_of(DOCS / "algorithms.md")
+SECTIONS = dict(re.findall(r"^### `(\w+)`$(.*?)(?=^##)", ALGORITHM_PAGE, re.MULTILINE | re.DOTALL))
 NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 LINKED = (*PAGES, REPOSITORY / "data/01_raw/README.md")
 
@@ -105,7 +103,7 @@ def test_the_readme_is_an_introduction():
 
 def configuration(params: dict[str, object]) -> dict[str, object]:
     """All parameters of ``conf/base`` under these."""
-    config = PresetConfigLoader(
+    config = ProjectConfigLoader(
         str(REPOSITORY / "conf"), env="base", runtime_params=params, **settings.CONFIG_LOADER_ARGS
     )
     return config["parameters"]
@@ -166,22 +164,24 @@ def value(text: str) -> object:
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_preset_has_a_row_that_says_what_it_says(name):
-    """Every parameter of the preset stands there, and what stands there is what it comes to."""
-    paper, equation, parameters, differs = ROWS[name].split(" | ")
-    assert re.search(r"(19|20)\d\d", paper)
-    assert "=" in equation
+def test_a_presets_section_names_its_paper_its_equation_and_values_that_it_has(name):
+    sets, differs, _ = SECTIONS[name].partition("\nDiffers:")
     assert differs
-    said = {key: value(text) for key, text in re.findall(r"`([\w.]+)=([^`]+)`", parameters)}
+    assert "https://arxiv.org/abs/" in sets
+    assert f"(../conf/algorithms/{name}.yml)" in sets
+    assert any("=" in equation for equation in blocks(sets, ""))
+    said = {key: value(text) for key, text in re.findall(r"`([\w.]+)=([^`]+)`", sets)}
     resolved = read_parameters(configuration({"algorithm": name})).flat()
     assert said == {key: resolved[key] for key in said}
-    preset = OmegaConf.to_container(read_preset(REPOSITORY / "conf", name))
-    assert set(flatten(preset)) <= set(said)
+    preset = flatten(OmegaConf.to_container(read_preset(REPOSITORY / "conf", name)))
+    assert set(said) & set(preset) & {"advantage.estimator", "update.objective"}
 
 
-def test_every_algorithm_is_spoken_of_and_exists():
-    assert set(ROWS) >= set(ALGORITHMS) | set(ESTIMATORS) | set(OBJECTIVES) - {"ppo_clip"}
-    assert set(ROWS) <= set(ALGORITHMS) | set(ESTIMATORS) | set(OBJECTIVES)
+def test_every_algorithm_has_a_section_and_every_estimator_and_objective_is_named():
+    assert list(SECTIONS) == re.findall(r"^\| \[`(\w+)`\]\(#\1\)", ALGORITHM_PAGE, re.MULTILINE)
+    assert set(SECTIONS) == set(ALGORITHMS)
+    named = set(re.findall(r"`(?:[\w.]+=)?(\w+)`", ALGORITHM_PAGE))
+    assert named >= set(ESTIMATORS) | set(OBJECTIVES)
 
 
 def test_there_are_commands():
@@ -200,6 +200,53 @@ def test_files_that_are_named_exist():
         "src/treasure.py", "src/politeness.py", "src/shop.py", "conf/treasure/globals.yml",
         "conf/treasure/parameters.yml", "conf/polite/parameters.yml",
     }  # fmt: skip
+
+
+def named_in(path: Path, name: str) -> bool:
+    """Whether a module defines the name: a function, a class, a constant, or ``Class.method``."""
+    body: list[ast.stmt] = ast.parse(text_of(path)).body
+    for part in name.split("."):
+        found = [node for node in body if part in names_of(node)]
+        body = getattr(found[0], "body", []) if found else []
+        if not found:
+            return False
+    return True
+
+
+def names_of(node: ast.stmt) -> list[str]:
+    """What a statement defines."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+MODULES = [
+    (page, path, name)
+    for page in PAGES
+    for path, name in re.findall(r"`([\w./-]+\.py)(?:::([\w.]+))?`", text_of(page))
+    if path not in {"src/treasure.py", "src/politeness.py", "src/shop.py"}  # the reader's own
+]
+
+
+@pytest.mark.parametrize(
+    ("page", "path", "name"), MODULES, ids=[f"{p.stem}-{path}-{name}" for p, path, name in MODULES]
+)
+def test_a_module_that_a_page_names_exists_and_defines_the_name(page, path, name):
+    """From the root of the repository, or on the page about the architecture from the package."""
+    package = REPOSITORY / "src/agent_r1"
+    files = [folder / path for folder in (REPOSITORY, package) if (folder / path).is_file()]
+    assert files, f"{page.name}: {path}"
+    assert not name or named_in(files[0], name), f"{page.name}: {path}::{name}"
+
+
+def test_the_architecture_names_every_room():
+    page = text_of(DOCS / "architecture.md")
+    pyproject = tomllib.loads(text_of(REPOSITORY / "pyproject.toml"))
+    layers = pyproject["tool"]["importlinter"]["contracts"][0]["layers"]
+    rooms = {room for layer in layers for room in re.findall(r"\w+", layer)}
+    rows = re.findall(r"^\| \d \| (.*?) \|", page, re.MULTILINE)
+    assert rooms <= {room for row in rows for room in re.findall(r"`(\w+)`", row)}
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)

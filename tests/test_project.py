@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 
 import pandas as pd
 import pytest
 from kedro.config import OmegaConfigLoader
 from kedro.io import DataCatalog
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from agent_r1 import settings
 from agent_r1.chat import load_tokenizer
@@ -128,3 +131,16 @@ def test_what_is_copied_is_the_same_ids_wherever_it_stands():
             assert ids(hop["value"]) in page
             assert ids(hop["value"]) in ids(f"<answer>{hop['value']}</answer>")
             assert ids(hop["value"]) in ids(f'{{"query": "{hop["value"]}"}}')
+
+
+def test_the_constraints_pin_every_dependency_to_a_version_that_is_allowed():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    untested = {"viz", "reasoning-gym"}  # the header of constraints.txt says so
+    wanted = [*project["dependencies"]]
+    wanted += [each for name in extras.keys() - untested for each in extras[name]]
+    lines = (REPOSITORY / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if not line.startswith("#"))
+    versions = {canonicalize_name(name): version for name, version in pins.items()}
+    for requirement in map(Requirement, wanted):
+        assert versions[canonicalize_name(requirement.name)] in requirement.specifier, requirement

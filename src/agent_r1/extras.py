@@ -1,11 +1,21 @@
-"""Packages of optional extras. The error for a missing one says how to install it."""
+"""Import on demand: packages of optional extras, and objects that ``conf/`` names.
+
+The error for a missing package says how to install it. ``conf/`` names an object by its registered
+name, or a user's own object by its import path: ``my_package.games:ChessEnv``.
+"""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import pkgutil
+import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+from agent_r1.parameters import ParameterError, nearest
 
 
 class MissingExtraError(ModuleNotFoundError):
@@ -48,3 +58,53 @@ def _missing(name: str, extra: str) -> MissingExtraError:
         f"the package '{name.split('.')[0]}' is needed but not installed: "
         f"pip install -e '.[{extra}]'"
     )
+
+
+def named_object(
+    kind: str, name: str, known: Mapping[str, Any], expected: type | None = None
+) -> Any:
+    """The object with a registered name or an import path (``package.module:NAME``; a dot may
+    replace the colon).
+
+    Args:
+        kind: kind of object for error messages, such as "reward term".
+        name: the name in ``conf/``.
+        known: registered name → the object or its import path.
+        expected: class of the object; None if any class is allowed.
+
+    Raises:
+        ParameterError: the name is unknown (the message gives the nearest known name), its module
+            cannot be imported (the message gives file and line), or the object has another class.
+    """
+    found = known.get(name, name)
+    if isinstance(found, str):
+        found = _imported(kind, name, found, known)
+    if expected is not None and not isinstance(found, expected):
+        raise ParameterError(f"{kind} '{name}' is not a {expected.__name__}: {found!r}")
+    return found
+
+
+def _imported(kind: str, name: str, path: str, known: Mapping[str, Any]) -> Any:
+    module, _, attribute = path.replace(":", ".").rpartition(".")
+    if not module:
+        raise ParameterError(
+            f"unknown {kind} '{name}'.{nearest(name, known)} "
+            "Name an object of your own by its import path: 'package.module:NAME'."
+        )
+    try:
+        return pkgutil.resolve_name(path if ":" in path else f"{module}:{attribute}")
+    except Exception as error:  # a module may raise any exception while it is imported
+        raise ParameterError(f"{kind} '{name}' cannot be imported: {_where(error)}") from error
+
+
+def _where(error: Exception) -> str:
+    """The error with the file and line of the imported module that raised it."""
+    if isinstance(error, SyntaxError):
+        return f"{error.msg} ({error.filename}, line {error.lineno})"
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
+    own = [frame for frame in frames if frame.filename not in (__file__, *_IMPORTERS)]
+    place = f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+_IMPORTERS = (pkgutil.__file__, importlib.__file__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from agent_r1.configuration.presets import PresetConfigLoader
+from agent_r1.configuration.loader import ProjectConfigLoader
 from agent_r1.hooks import LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
 
 # Kedro only warns when a run does not read back what it saved; here that is a lost result.
@@ -19,7 +19,7 @@ HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks())
 # kedro-mlflow cannot do a child run per iteration; `agent_r1.tracking.mlflow` does it.
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro_mlflow", "kedro-telemetry")
 
-CONFIG_LOADER_CLASS = PresetConfigLoader
+CONFIG_LOADER_CLASS = ProjectConfigLoader
 CONFIG_LOADER_ARGS = {
     "base_env": "base",
     "default_run_env": "local",

@@ -7,7 +7,7 @@ from kedro.config import OmegaConfigLoader
 
 from agent_r1 import settings
 from agent_r1.configuration.groups import read_parameters
-from agent_r1.configuration.presets import PresetConfigLoader
+from agent_r1.configuration.loader import ProjectConfigLoader
 from agent_r1.parameters import ParameterError
 from tests.support import REPOSITORY
 
@@ -34,7 +34,7 @@ def conf(tmp_path):
         (tmp_path / name).write_text(text)
 
     def load(env: str | None = None, **params):
-        loader = PresetConfigLoader(
+        loader = ProjectConfigLoader(
             str(tmp_path), env=env, runtime_params=params, **settings.CONFIG_LOADER_ARGS
         )
         return loader["parameters"]
@@ -76,7 +76,7 @@ def test_a_preset_of_an_unknown_group_is_refused(conf):
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_preset_is_valid_and_is_what_it_says(name):
-    loader = PresetConfigLoader(
+    loader = ProjectConfigLoader(
         str(REPOSITORY / "conf"),
         env="base",
         runtime_params={"algorithm": name},
@@ -90,7 +90,7 @@ def test_a_shipped_preset_is_valid_and_is_what_it_says(name):
 
 
 def test_dapo_adds_to_the_reward_and_to_the_rollouts_what_its_paper_says():
-    loader = PresetConfigLoader(
+    loader = ProjectConfigLoader(
         str(REPOSITORY / "conf"),
         env="base",
         runtime_params={"algorithm": "dapo"},
@@ -108,7 +108,7 @@ def test_dapo_adds_to_the_reward_and_to_the_rollouts_what_its_paper_says():
 def test_the_default_is_a_preset_that_changes_nothing():
     loaders = (
         kind(str(REPOSITORY / "conf"), env="base", **settings.CONFIG_LOADER_ARGS)
-        for kind in (PresetConfigLoader, OmegaConfigLoader)
+        for kind in (ProjectConfigLoader, OmegaConfigLoader)
     )
     with_preset, plain = (loader["parameters"] for loader in loaders)
     assert with_preset == plain

@@ -81,25 +81,58 @@ def test_a_checked_out_folder_without_a_marker_is_replaced_too(tmp_path):
     assert [folder.name for folder in tmp_path.iterdir()] == ["tiny_base"]
 
 
+def cannot_rename(monkeypatch, folder: Path, number: int) -> None:
+    rename = os.rename
+
+    def refuse(source, target):
+        if Path(source) == folder:
+            raise OSError(number, os.strerror(number))
+        rename(source, target)
+
+    monkeypatch.setattr("os.rename", refuse)
+
+
 def test_a_failed_replacement_keeps_the_old_folder(tmp_path, monkeypatch):
     dataset = CheckpointDataset(filepath=str(tmp_path / "tiny_base"))
     dataset.save(staged(tmp_path, a="1"))
     new = staged(tmp_path, a="2")
-    rename = os.rename
-
-    def other_file_system(source, target):
-        if Path(source) == new:
-            raise OSError(errno.EXDEV, "Invalid cross-device link")
-        rename(source, target)
-
-    monkeypatch.setattr("os.rename", other_file_system)
-    with pytest.raises(DatasetError, match="same file system"):
+    cannot_rename(monkeypatch, new, errno.EACCES)
+    with pytest.raises(DatasetError, match=r"cannot move the checkpoint .*Permission denied"):
         dataset.save(new)
     assert (dataset.load() / "a").read_text() == "1"
 
 
+def test_a_folder_on_another_disk_is_copied_beside_the_target(tmp_path, monkeypatch):
+    saved = CheckpointDataset(filepath=str(tmp_path / "disk/policy"), version=Version(None, "v"))
+    new = staged(tmp_path, a="1")
+    (new / "deep").mkdir()
+    (new / "deep/b").write_text("2")
+    cannot_rename(monkeypatch, new, errno.EXDEV)
+    saved.save(new)
+    assert (saved.load() / "a").read_text() == "1"
+    assert (saved.load() / "deep/b").read_text() == "2"
+    assert not new.exists()
+    assert [each.name for each in (tmp_path / "disk/policy/v").iterdir()] == ["policy"]
+
+
+def test_a_copy_that_fails_leaves_nothing_beside_the_target(tmp_path, monkeypatch):
+    dataset = CheckpointDataset(filepath=str(tmp_path / "disk/tiny_base"))
+    dataset.save(staged(tmp_path, a="1"))
+    new = staged(tmp_path, a="2")
+    cannot_rename(monkeypatch, new, errno.EXDEV)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("shutil.copytree", full)
+    with pytest.raises(DatasetError, match=r"cannot write: No space left on device: '.*tiny_base'"):
+        dataset.save(new)
+    assert [each.name for each in (tmp_path / "disk").iterdir()] == ["tiny_base"]
+    assert (dataset.load() / "a").read_text() == "1"
+
+
 def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(DatasetError, match="a checkpoint is a folder"):
+    with pytest.raises(DatasetError, match="expected a checkpoint folder"):
         dataset(tmp_path).save(tmp_path / "nothing")
 
 

@@ -28,7 +28,7 @@ def test_other_options_are_another_engine():
 
 
 def test_an_unknown_engine_is_named():
-    with pytest.raises(DatasetError, match=r"there is no engine 'agent_r1\.engines\.none\.None_'"):
+    with pytest.raises(DatasetError, match=r"engine 'agent_r1\.engines\.none\.None_' cannot be"):
         EngineDataset(engine="agent_r1.engines.none.None_").load()
 
 

@@ -30,26 +30,26 @@ def test_every_node_stands_once_with_its_newest_run(history, project):
     runs = history.load().node_runs
     assert not runs.duplicated(["iteration", "node"]).any()
     row = runs[(runs["iteration"] == "iter_00001") & (runs["node"] == "score_rewards")].iloc[0]
-    assert row["version"] == history.store.newest("iter_00001.score_rewards").version
+    assert row["version"] == history.experiment.manifests.newest("iter_00001.score_rewards").version
     assert row["rows"] == 1
     assert (runs["seconds"] >= 0).all()
 
 
 def test_what_has_no_manifest_is_not_history(history):
-    for path in (history.store.root / "iter_00002/score_rewards").iterdir():
+    for path in (history.experiment.manifests.root / "iter_00002/score_rewards").iterdir():
         path.unlink()
     assert list(history.load().iterations("rewards")) == ["iter_00001"]
 
 
 def test_a_committed_table_that_is_gone_is_named(history, project):
-    record = history.store.committed("iter_00001.rewards").record
+    record = history.experiment.current("iter_00001.rewards").record
     (project.path / record.path).unlink()
-    with pytest.raises(DatasetError, match=r"'iter_00001\.rewards' was committed by .* is gone"):
+    with pytest.raises(DatasetError, match=r"'iter_00001\.rewards' was committed, but .* is gone"):
         history.load()
 
 
 def test_the_report_names_every_table_it_read(history):
-    read = {record.dataset for record in history.store.newest("build_report").inputs}
+    read = {record.dataset for record in history.experiment.manifests.newest("build_report").inputs}
     assert read == {*history.load().tables, "tasks", "demonstrations"}
 
 

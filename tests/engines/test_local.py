@@ -232,7 +232,7 @@ def test_misuse_is_an_error(policy, engine):
         generate(engine, {"a": [4, VOCABULARY]}, sampling())
     with pytest.raises(ValueError, match="max_position_embeddings"):
         generate(engine, {"a": [4] * 250}, sampling(7))
-    with pytest.raises(EngineError, match="unknown session 'nobody'"):
+    with pytest.raises(EngineError, match="unknown stream 'nobody'"):
         engine.fork("nobody", ["a"])
     generate(engine, {"a": [4]}, sampling(0))
     with pytest.raises(EngineError, match="names must be new"):

@@ -87,7 +87,7 @@ def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
 
 def test_the_verifier_of_a_task_scores_the_answer(monkeypatch):
     monkeypatch.setattr(
-        "agent_r1.tasks.reasoning_gym.verify", lambda verifier, said: verifier[said]
+        "agent_r1.tasks.reasoning_gym.score_answer", lambda verifier, said: verifier[said]
     )
     task = TASK | {"payload": json.dumps({"verifier": {"27": 1.0, "about 27": 0.5}})}
     assert say(begin(task)[0], "27").reward == 1.0

@@ -9,7 +9,7 @@ import pytest
 
 from agent_r1.experiments.driver import run_experiment
 from agent_r1.experiments.rerun import Request, Rerunner
-from agent_r1.lineage import LineageError, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, ManifestStore
 from agent_r1.lineage.branches import BranchBook, ChangedParametersError
 from agent_r1.lineage.seal import SEAL, sealed
 from agent_r1.lineage.verify import verify
@@ -33,7 +33,7 @@ def experiment(project):
         return ManifestStore(reporting / name / "manifests")
 
     def findings(name: str = "x") -> list[str]:
-        result = verify(project.path, store(name), BranchBook(reporting / name / "branches"))
+        result = verify(Experiment(project.path, reporting / name / "manifests"))
         return [str(finding) for finding in result.findings]
 
     def rerun(stage: str, iteration: str | None, downstream="keep", fork=None, **overrides):

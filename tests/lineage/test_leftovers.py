@@ -29,7 +29,7 @@ def test_leftovers_are_removed(experiment):
     half = rewards / VERSION / "rewards.parquet"
     policy = experiment.path / f"data/06_models/x/iter_00001/policy/{VERSION}/policy"
     new = experiment.path / f"data/04_feature/x/iter_00002/rewards.parquet/{VERSION}/.abc.part"
-    for path in (half, policy / "model.safetensors", new, rewards.parent / ".abc123.part"):
+    for path in (half, policy / "model.safetensors", new, rewards / ".abc123.part"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("half")
     run_experiment(experiment.path, {"experiment": "x", "iterations": 1})

@@ -6,8 +6,7 @@ import pytest
 
 from agent_r1.experiments.driver import run_experiment
 from agent_r1.experiments.rerun import Request, Rerunner
-from agent_r1.lineage import LineageError, ManifestStore
-from agent_r1.lineage.branches import BranchBook
+from agent_r1.lineage import Experiment, LineageError, ManifestStore
 from agent_r1.lineage.retention import RetentionParameters, kept
 from agent_r1.lineage.verify import verify
 
@@ -39,9 +38,8 @@ def policies(project) -> set[int]:
 
 
 def check(project) -> list[str]:
-    folder = project.path / "data/08_reporting/x"
-    store, book = ManifestStore(folder / "manifests"), BranchBook(folder / "branches")
-    return [str(finding) for finding in verify(project.path, store, book).findings]
+    experiment = Experiment(project.path, project.path / "data/08_reporting/x/manifests")
+    return [str(finding) for finding in verify(experiment).findings]
 
 
 def test_everything_is_kept_by_default(project):

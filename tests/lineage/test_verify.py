@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_r1.experiments.rerun import Request, Rerunner
-from agent_r1.lineage import ManifestStore
-from agent_r1.lineage.branches import BranchBook
+from agent_r1.lineage import Experiment, ManifestStore
 from agent_r1.lineage.seal import sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.storage.atomic import write_json
@@ -25,8 +24,7 @@ def experiment(project):
     project.store = ManifestStore(project.folder / "manifests")
 
     def check() -> list[tuple[str, str]]:
-        book = BranchBook(project.folder / "branches")
-        result = verify(project.path, project.store, book)
+        result = verify(Experiment(project.path, project.store.root))
         return [(finding.kind, finding.path) for finding in result.findings]
 
     project.check = check
@@ -45,9 +43,9 @@ def flip(path: Path) -> None:
 
 def test_an_untouched_experiment_has_no_findings(experiment):
     assert experiment.check() == []
-    book = BranchBook(experiment.folder / "branches")
     seen = []
-    result = verify(experiment.path, experiment.store, book, lambda *args: seen.append(args))
+    opened = Experiment(experiment.path, experiment.store.root)
+    result = verify(opened, lambda *args: seen.append(args))
     assert result.manifests == len(experiment.store.every_path()) > 15
     assert seen[-1] == (result.files, result.files)
     assert result.files > 40

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_r1.engines.scripted import ScriptedEngine, ScriptError
-from agent_r1.rollout import StaleWeightsError, TrajectoryRequest, collect_async
+from agent_r1.rollout import StaleWeightsError, TrajectoryRequest
 from agent_r1.tools import tool
 from tests.support.invariants import check_tables
 from tests.support.toy_world import (
@@ -23,7 +23,6 @@ from tests.support.toy_world import (
     MALFORMED,
     STOPS,
     FakeEngine,
-    ToyChat,
     ToyEnv,
     parameters,
     requests,
@@ -216,9 +215,7 @@ def test_trajectory_ids_must_be_distinct():
 
 def test_it_runs_inside_of_a_running_loop_too():
     async def notebook():
-        inside = run()
-        awaited = await collect_async(FakeEngine(), ToyChat(), ToyEnv, requests(), parameters())
-        return inside, awaited
+        return run()
 
-    (first, _), (second, _) = asyncio.run(notebook())
-    assert first.equals(second)
+    (inside, _), (outside, _) = asyncio.run(notebook()), run()
+    assert inside.equals(outside)

@@ -101,7 +101,7 @@ CHEATS = {
             frame = sys._getframe()
             while frame:
                 for name, value in list(frame.f_globals.items()):
-                    if "judge" in name or "check" in name: frame.f_globals[name] = lambda *_: True
+                    if "verdict" in name or "check" in name: frame.f_globals[name] = lambda *_: True
                 frame = frame.f_back
             for thing in gc.get_objects():
                 if isinstance(thing, dict) and "tests" in thing: return thing["tests"]

@@ -157,7 +157,7 @@ def _writing(fault: Fault, strike: Strike) -> None:
             save(catalog, fault.name, data)
         if isinstance(dataset, LocalDataset):
             raise AssertionError(f"'{fault.name}' was saved, and no half of it was ever seen")
-        _halve(Path(str(dataset._filepath)))  # a dataset of kedro-datasets writes in place
+        _halve(Path(str(dataset._filepath)))  # a dataset of another package writes in place
         return strike()
 
     _before_saving(fault.name, tear)

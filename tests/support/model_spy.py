@@ -34,10 +34,10 @@ class ModelSpy:
         def run(batch: DecodeBatch) -> Any:
             active = batch._rows.active.tolist()
             first = (batch._rows.count == 0).tolist()
-            names = [request.session.name for request in batch.requests]
+            names = [request.stream.name for request in batch.requests]
             self._rows = [(name, int(on)) for name, on in zip(names, active, strict=True)]
             begins = [
-                (request.session.name, request.prompt_tokens)
+                (request.stream.name, request.prompt_tokens)
                 for request, on, new in zip(batch.requests, active, first, strict=True)
                 if on and new
             ]

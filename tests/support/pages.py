@@ -11,9 +11,11 @@ DOCS = REPOSITORY / "docs"
 PAGES = (
     REPOSITORY / "README.md",
     REPOSITORY / "README.zh.md",
+    REPOSITORY / "CONTRIBUTING.md",
+    REPOSITORY / "CHANGELOG.md",
     *sorted(DOCS.glob("*.md")),
 )
-"""Everything that is written for users."""
+"""Everything that is written for users and contributors."""
 HOW_TO = tuple(page for page in PAGES if page.stem.startswith("add_"))
 """Pages that are a complete program each."""
 

@@ -293,8 +293,13 @@ def finish_experiment(project: Path, iterations: int) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    """A bootstrapped project with toy nodes; ``.path``, ``.calls``, ``.fail_at``."""
+def project(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> SimpleNamespace:
+    """A bootstrapped project with toy nodes; ``.path``, ``.calls``, ``.fail_at``.
+
+    A test that parametrizes it, indirectly, says in which folder below ``tmp_path`` it is.
+    """
     for name, module in toy_modules().items():
         monkeypatch.setitem(sys.modules, name, module)
         monkeypatch.delitem(sys.modules, f"{name.removesuffix('.nodes')}.pipeline", raising=False)
@@ -304,7 +309,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         monkeypatch.setattr(parameter_groups, check, lambda *_: None)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no test pulls the plug
     monkeypatch.setattr(sys, "path", list(sys.path))
-    path = make_project(tmp_path)
+    path = make_project(tmp_path / getattr(request, "param", ""))
     monkeypatch.chdir(path)
     bootstrap_project(path)
     CALLS.clear()

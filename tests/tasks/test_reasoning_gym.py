@@ -49,8 +49,8 @@ def test_a_task_names_its_entry_and_the_data_set_scores_answers(package):
     assert documents.empty
     task = tasks.to_dict("records")[0]
     verifier = json.loads(task["payload"])["verifier"]
-    assert reasoning_gym.verify(verifier, task["answers"][0]) == 1.0
-    assert reasoning_gym.verify(verifier, "no") == 0.01
+    assert reasoning_gym.score_answer(verifier, task["answers"][0]) == 1.0
+    assert reasoning_gym.score_answer(verifier, "no") == 0.01
 
 
 def test_another_version_of_the_package_scores_nothing(package):
@@ -58,7 +58,7 @@ def test_another_version_of_the_package_scores_nothing(package):
     verifier = json.loads(tasks["payload"][0])["verifier"]
     moved = verifier | {"seed": verifier["seed"] + 1}  # as if the seed gave another number
     with pytest.raises(EnvironmentFailure, match="version of reasoning-gym generates other tasks"):
-        reasoning_gym.verify(moved, tasks["answers"][0][0])
+        reasoning_gym.score_answer(moved, tasks["answers"][0][0])
 
 
 def test_splits_do_not_share_tasks(package):
@@ -90,5 +90,5 @@ def test_the_real_package():
     assert set(tasks["family"]) == set(datasets)
     for task in tasks.to_dict("records"):
         verifier = json.loads(task["payload"])["verifier"]
-        assert reasoning_gym.verify(verifier, task["answers"][0]) == 1.0
-        assert reasoning_gym.verify(verifier, "no") < 1.0
+        assert reasoning_gym.score_answer(verifier, task["answers"][0]) == 1.0
+        assert reasoning_gym.score_answer(verifier, "no") < 1.0

@@ -5,7 +5,7 @@ import pytest
 from agent_r1 import tables
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks import word_problems
-from agent_r1.tasks.word_problems import FAMILIES, PEOPLE, THINGS, Family, make_problems
+from agent_r1.tasks.word_problems import FAMILIES, PEOPLE, THINGS, ProblemFamily, make_problems
 from agent_r1.tools.arithmetic import calculate
 
 SIZES = {"train": 400, "validation": 60, "in_domain": 60, "held_out": 60, "ood": 60}
@@ -76,8 +76,8 @@ def test_the_seed_decides(tasks):
 
 
 def test_a_size_that_exceeds_the_number_of_problems_is_an_error(monkeypatch):
-    few = Family("gain", ("{a} + {b}",), ("{a} and {b}?",), (4, 4))
+    few = ProblemFamily("gain", ("{a} + {b}",), ("{a} and {b}?",), (4, 4))
     monkeypatch.setattr(word_problems, "FAMILIES", (few,))
     assert len(make_problems({"train": 9}, seed=1)[0]) == 9
-    with pytest.raises(ParameterError, match="train is 10, but only 9 different problems exist"):
+    with pytest.raises(ParameterError, match="train is 10, but only 9 different word problems"):
         make_problems({"train": 10}, seed=1)

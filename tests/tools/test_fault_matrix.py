@@ -13,8 +13,8 @@ running a tool, failing on the first one, two or three tries, in one of two traj
 
 from __future__ import annotations
 
-import asyncio
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ import pytest
 from agent_r1.engines.scripted import ScriptedEngine
 from agent_r1.mdp import ActionType, ToolCall
 from agent_r1.rewards import RewardParameters, rewards_table
-from agent_r1.rollout import collect_async
+from agent_r1.rollout import collect
 from agent_r1.tools.processes import PROCESSES
 from tests.support import faulty_tools
 from tests.support.toy_world import (
@@ -131,12 +131,12 @@ def environment(cell: tuple[str, str, int, str], folder: Any) -> type[ToyEnv]:
     return FaultyEnv
 
 
-async def play(cell: tuple[str, str, int, str], folder: Any) -> dict[str, dict[str, Any]]:
+def play(cell: tuple[str, str, int, str], folder: Any) -> dict[str, dict[str, Any]]:
     wanted = requests(2, 1)
     script = [[*CALL, STOPS[0]], [*ANSWER, STOPS[0]]]
     engine = ScriptedEngine({one.trajectory_id: script for one in wanted})
     make = environment(cell, folder)
-    rollouts, _ = await collect_async(engine, ToyChat(), make, wanted, parameters())
+    rollouts, _ = collect(engine, ToyChat(), make, wanted, parameters())
     terms = RewardParameters.read({"terms": {"environment": {"weight": 1.0}}}, "reward")
     rewards = rewards_table(rollouts, tasks_table(2), terms)
     rows = rollouts.assign(reward=rewards["trajectory_reward"].astype(object)).to_dict("records")
@@ -161,11 +161,10 @@ def matrix(tmp_path_factory) -> dict[tuple, dict[str, dict[str, Any]]]:
     """Cell → trajectory → what was recorded."""
     folder = tmp_path_factory.mktemp("tries")
 
-    async def all_cells():
-        return await asyncio.gather(*(play(cell, folder) for cell in CELLS))
-
     try:
-        return dict(zip(CELLS, asyncio.run(all_cells()), strict=True))
+        with ThreadPoolExecutor(len(CELLS)) as side_by_side:
+            played = side_by_side.map(lambda cell: play(cell, folder), CELLS)
+            return dict(zip(CELLS, played, strict=True))
     finally:
         faulty_tools.NEVER.set()
         PROCESSES.close()

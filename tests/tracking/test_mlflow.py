@@ -12,7 +12,7 @@ from agent_r1.experiments.driver import run_experiment
 from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.hooks import TrackingHooks
 from agent_r1.lineage import ManifestStore
-from agent_r1.tracking.mlflow import absolute_uri, flatten
+from agent_r1.tracking.mlflow import absolute_uri, as_params
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +234,7 @@ def test_a_relative_database_is_below_the_project(tmp_path):
 
 def test_parameters_are_flattened_and_cut():
     nested = {"rollout": {"temperature": 1.0, "stop": {}}, "text": "x" * 600}
-    flat = flatten(nested)
+    flat = as_params(nested)
     assert flat["rollout.temperature"] == "1.0"
     assert flat["rollout.stop"] == "{}"
     assert len(flat["text"]) == 500

@@ -128,8 +128,8 @@ def test_values_do_not_depend_on_what_is_appended_after_the_last_action() -> Non
 @pytest.mark.parametrize("critic", [None, "new"])
 def test_a_critic_that_has_learnt_nothing_says_exactly_zero(critic: str | None) -> None:
     policy = random_model()
-    judge = Critic(random_model(seed=7).base_model, policy) if critic else None
-    values, bootstrap = flat(value_columns(TABLE, judge, policy))
+    critic_model = Critic(random_model(seed=7).base_model, policy) if critic else None
+    values, bootstrap = flat(value_columns(TABLE, critic_model, policy))
     assert values == [0.0] * sum(len(action) for action in TABLE["action_token_ids"])
     assert bootstrap == STOPPED
 

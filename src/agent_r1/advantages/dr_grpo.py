@@ -8,11 +8,11 @@ A = r - mean. Its other half, a loss that is not divided by the length, is an ag
 from __future__ import annotations
 
 from agent_r1.advantages.base import AdvantageParameters, Estimate
-from agent_r1.advantages.groups import compare
+from agent_r1.advantages.groups import compare_in_groups
 from agent_r1.advantages.inputs import EstimatorInputs
 
 
 def dr_grpo(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
     """0 in groups without variance (so in groups of one)."""
-    group = compare(inputs.trajectory_rewards, inputs.groups)
+    group = compare_in_groups(inputs.trajectory_rewards, inputs.groups)
     return Estimate(inputs.per_token(group.deviation), compared=inputs.per_row(group.compared))

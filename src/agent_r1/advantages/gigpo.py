@@ -13,7 +13,7 @@ import numpy as np
 
 from agent_r1.advantages.base import AdvantageParameters, Estimate
 from agent_r1.advantages.chain import chain
-from agent_r1.advantages.groups import compare
+from agent_r1.advantages.groups import compare_in_groups
 from agent_r1.advantages.inputs import EstimatorInputs
 
 
@@ -22,13 +22,13 @@ def gigpo(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
 
     The anchor's members are steps: one trajectory that came back to a state is there twice.
     """
-    episode = compare(inputs.trajectory_rewards, inputs.groups)
+    episode = compare_in_groups(inputs.trajectory_rewards, inputs.groups)
     actions = chain(inputs, "step")
     acts = inputs.action_lengths > 0
     returns = np.full(len(acts), np.nan)
     returns[acts] = actions.returns(parameters.gamma)
     returns[~inputs.per_row(inputs.scored)] = np.nan
-    step = compare(returns, inputs.states)
+    step = compare_in_groups(returns, inputs.states)
     scaling = parameters.normalize_std, parameters.eps
     advantages = inputs.per_row(episode.scaled(*scaling))
     advantages += parameters.step_weight * step.scaled(*scaling)

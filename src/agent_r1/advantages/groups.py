@@ -11,7 +11,7 @@ ZERO_VARIANCE = 1e-6
 has no variance: the rest is rounding of float32 rewards."""
 
 
-class Comparison(NamedTuple):
+class GroupComparison(NamedTuple):
     """Members of groups against the other members."""
 
     deviation: np.ndarray
@@ -69,9 +69,9 @@ def group_statistics(rewards: np.ndarray, groups: np.ndarray) -> GroupStatistics
     return GroupStatistics(size, mean, std, zero)
 
 
-def compare(rewards: np.ndarray, groups: np.ndarray) -> Comparison:
+def compare_in_groups(rewards: np.ndarray, groups: np.ndarray) -> GroupComparison:
     """Each of ``rewards`` against its group; see `group_statistics` for the arguments."""
     statistics = group_statistics(rewards, groups)
     compared = ~np.isnan(rewards) & ~statistics.zero_variance[groups]
     deviation = np.where(compared, rewards - statistics.mean[groups], 0.0)
-    return Comparison(deviation, statistics.std[groups], statistics.size[groups], compared)
+    return GroupComparison(deviation, statistics.std[groups], statistics.size[groups], compared)

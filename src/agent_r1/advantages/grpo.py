@@ -7,12 +7,12 @@ token of the trajectory. ``normalize_std: false`` leaves the division out.
 from __future__ import annotations
 
 from agent_r1.advantages.base import AdvantageParameters, Estimate
-from agent_r1.advantages.groups import compare
+from agent_r1.advantages.groups import compare_in_groups
 from agent_r1.advantages.inputs import EstimatorInputs
 
 
 def grpo(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
     """0 in groups without variance (so in groups of one)."""
-    group = compare(inputs.trajectory_rewards, inputs.groups)
+    group = compare_in_groups(inputs.trajectory_rewards, inputs.groups)
     advantages = group.scaled(parameters.normalize_std, parameters.eps)
     return Estimate(inputs.per_token(advantages), compared=inputs.per_row(group.compared))

@@ -17,9 +17,10 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+import torch
 
 from agent_r1 import tables
-from agent_r1.advantages.kl_penalty import KL_ESTIMATORS
+from agent_r1.kl.estimators import kl_estimator
 from agent_r1.mdp import EndReason
 from agent_r1.schemas import SchemaError
 from agent_r1.tables.arrays import ragged
@@ -187,12 +188,14 @@ class EstimatorInputs:
         remedy = "advantage.kl_coef is not 0, so set logprobs.reference to true"
         policy = self._per_action("policy_logprobs", "run compute_logprobs")
         reference = self._per_action("reference_logprobs", remedy)
-        estimate = KL_ESTIMATORS[self.kl_estimator]
+        estimate = kl_estimator(self.kl_estimator)
         for begin in range(0, len(self.action_lengths), _BLOCK):
             rows = slice(begin, min(begin + _BLOCK, len(self.action_lengths)))
             tokens = slice(self.token_offsets[rows.start], self.token_offsets[rows.stop])
-            ours, theirs = (x[tokens].astype(np.float64) for x in (policy, reference))
-            yield rows, tokens, self.kl_coef * estimate(ours, theirs)
+            ours, theirs = (
+                torch.from_numpy(x[tokens].astype(np.float64)) for x in (policy, reference)
+            )
+            yield rows, tokens, self.kl_coef * estimate(ours, theirs).numpy()
 
     @cached_property
     def values(self) -> np.ndarray:

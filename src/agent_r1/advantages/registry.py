@@ -1,4 +1,7 @@
-"""Estimators by the name that stands in ``conf/``: a new one is a file here and a line below."""
+"""Estimators by their name in ``conf/``: a new one is a file here and a line below.
+
+One of another package is named by its import path: ``my_package.estimators:MEAN``.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from agent_r1.advantages.reinforce_plus_plus import reinforce_plus_plus
 from agent_r1.advantages.reinforce_plus_plus_baseline import reinforce_plus_plus_baseline
 from agent_r1.advantages.returns import returns
 from agent_r1.advantages.rloo import rloo
-from agent_r1.parameters import ParameterError, nearest
+from agent_r1.extras import named_object
 
 ESTIMATORS: dict[str, Estimator] = {
     "dr_grpo": Estimator(dr_grpo, compares=True),
@@ -28,11 +31,10 @@ ESTIMATORS: dict[str, Estimator] = {
 
 
 def estimator(name: str) -> Estimator:
-    """The estimator of this name.
+    """The estimator that a name or an import path stands for.
 
     Raises:
-        ParameterError: there is none; the nearest known one is named.
+        ParameterError: as `named_object`.
     """
-    if name not in ESTIMATORS:
-        raise ParameterError(f"unknown advantage estimator '{name}'.{nearest(name, ESTIMATORS)}")
-    return ESTIMATORS[name]
+    found: Estimator = named_object("advantage estimator", name, ESTIMATORS, Estimator)
+    return found

@@ -10,12 +10,12 @@ from __future__ import annotations
 import numpy as np
 
 from agent_r1.advantages.base import AdvantageParameters, Estimate
-from agent_r1.advantages.groups import compare
+from agent_r1.advantages.groups import compare_in_groups
 from agent_r1.advantages.inputs import EstimatorInputs
 
 
 def rloo(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
     """0 in groups without variance (so in groups of one, which have no others)."""
-    group = compare(inputs.trajectory_rewards, inputs.groups)
+    group = compare_in_groups(inputs.trajectory_rewards, inputs.groups)
     advantages = group.deviation * (group.size / np.maximum(group.size - 1, 1))
     return Estimate(inputs.per_token(advantages), compared=inputs.per_row(group.compared))

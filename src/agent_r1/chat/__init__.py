@@ -11,8 +11,6 @@
 
 from __future__ import annotations
 
-import pkgutil
-
 from transformers import PreTrainedTokenizerFast
 
 from agent_r1.chat.base import (
@@ -24,6 +22,7 @@ from agent_r1.chat.base import (
 )
 from agent_r1.chat.rendering import ChatTemplateError
 from agent_r1.chat.tokenizer import load_tokenizer
+from agent_r1.extras import named_object
 
 __all__ = [
     "FORMATS",
@@ -43,4 +42,5 @@ def make_format(params: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> C
     Raises:
         ChatTemplateError: the tokenizer's chat template cannot be extended turn by turn.
     """
-    return pkgutil.resolve_name(FORMATS[params.format])(params, tokenizer)
+    made: ChatFormat = named_object("chat format", params.format, FORMATS)(params, tokenizer)
+    return made

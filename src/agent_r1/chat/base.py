@@ -8,8 +8,9 @@ from typing import Any, Literal, Protocol
 
 from pydantic import Field, field_validator
 
+from agent_r1.extras import named_object
 from agent_r1.mdp import Action
-from agent_r1.parameters import Parameters, nearest
+from agent_r1.parameters import Parameters
 from agent_r1.tools import ToolSpec
 from agent_r1.tools.unicode import valid_unicode
 
@@ -26,7 +27,7 @@ class ChatParameters(Parameters):
     """``chat`` in ``conf/``: how the agent's turns are written."""
 
     format: str = "hermes"
-    """One of `FORMATS`."""
+    """A name in `FORMATS`, or the import path of a class: ``my_package.formats:XmlFormat``."""
     system: str = "Answer the question with the help of the tools."
     """The system message, written by whoever configures the run: its markup is markup. Empty
     leaves the system message to the chat template."""
@@ -45,8 +46,7 @@ class ChatParameters(Parameters):
     @field_validator("format")
     @classmethod
     def _known(cls, name: str) -> str:
-        if name not in FORMATS:
-            raise ValueError(f"unknown chat format '{name}'.{nearest(name, FORMATS)}")
+        named_object("chat format", name, FORMATS)
         return name
 
     @field_validator("date")

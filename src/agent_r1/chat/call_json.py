@@ -23,7 +23,7 @@ def skip_blanks(text: str, position: int) -> int:
     return position + len(text[position:]) - len(text[position:].lstrip())
 
 
-def read_json(text: str, position: int = 0) -> tuple[Any, int]:
+def read_call_json(text: str, position: int = 0) -> tuple[Any, int]:
     """The JSON value that stands at ``position``, and where it ends.
 
     Raises:
@@ -47,7 +47,7 @@ def read_call(value: Any, arguments: str = "arguments") -> ToolCall:
     """The call that an object with a name and arguments is.
 
     Args:
-        value: what `read_json` gave.
+        value: what `read_call_json` gave.
         arguments: the key of the arguments; ``parameters`` for Llama.
 
     Raises:
@@ -64,7 +64,7 @@ def read_call(value: Any, arguments: str = "arguments") -> ToolCall:
     return ToolCall(value["name"], value[arguments])
 
 
-def write_json(value: Mapping[str, Any]) -> str:
+def write_call_json(value: Mapping[str, Any]) -> str:
     """JSON as chat templates write it."""
     return json.dumps(value, ensure_ascii=False)
 

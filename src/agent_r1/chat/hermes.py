@@ -15,7 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_r1.chat.call_json import Malformed, read_call, read_json, skip_blanks, write_json
+from agent_r1.chat.call_json import (
+    Malformed,
+    read_call,
+    read_call_json,
+    skip_blanks,
+    write_call_json,
+)
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
 from agent_r1.mdp import Action, ActionType, ToolCall
@@ -64,7 +70,7 @@ def write_turn(action: Action) -> str:
     """The text of a turn from its calls or its answer."""
     if action.type is ActionType.ANSWER:
         return f"{ANSWER}{action.answer}{END_ANSWER}"
-    calls = [write_json({"name": c.name, "arguments": c.arguments}) for c in action.tool_calls]
+    calls = [write_call_json({"name": c.name, "arguments": c.arguments}) for c in action.tool_calls]
     return "\n".join(f"{CALL}{call}{END_CALL}" for call in calls)
 
 
@@ -125,7 +131,7 @@ def read_calls(text: str) -> tuple[list[ToolCall], str]:
     calls, rest, position = [], [], 0
     while (begin := text.find(CALL, position)) >= 0:
         rest.append(text[position:begin])
-        value, end = read_json(text, skip_blanks(text, begin + len(CALL)))
+        value, end = read_call_json(text, skip_blanks(text, begin + len(CALL)))
         end = skip_blanks(text, end)
         if not text.startswith(END_CALL, end):
             raise Malformed("the tool call is not closed after its JSON")

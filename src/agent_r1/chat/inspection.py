@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from agent_r1.chat.rendering import ChatTemplateError, Renderer, conversation, m
 from agent_r1.chat.template import REASONED
 from agent_r1.chat.tokenizer import load_tokenizer
 from agent_r1.chat.turns import TextFormat, TurnFormat
+from agent_r1.extras import named_object
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 
@@ -38,7 +38,7 @@ _ACTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Trait:
     """An answer to one of the questions."""
 
     question: str
@@ -51,7 +51,7 @@ class Finding:
 class Inspection:
     """What was found out about a model folder."""
 
-    findings: list[Finding]
+    findings: list[Trait]
     refusals: dict[str, str | None]
     """Format → why it cannot be used; None where it can."""
 
@@ -79,7 +79,7 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
     findings += [_stop(next(iter(formats.values())), tokenizer, Path(folder))] if formats else []
     findings += [_tools(renderer, formats), _reasoning(renderer, formats), _tags(renderer)]
     if renderer.dated:
-        findings.append(Finding("date", f"in the prompt; fixed at chat.date, {parameters.date}"))
+        findings.append(Trait("date", f"in the prompt; fixed at chat.date, {parameters.date}"))
     return Inspection(findings, refusals)
 
 
@@ -101,7 +101,8 @@ def _make(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
 ) -> TurnFormat:
     changed = parameters.model_copy(update=changes)
-    return pkgutil.resolve_name(FORMATS[changed.format])(changed, tokenizer)
+    made: TurnFormat = named_object("chat format", changed.format, FORMATS)(changed, tokenizer)
+    return made
 
 
 def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> str:
@@ -114,27 +115,27 @@ def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenize
     return f"; it works with chat.reasoning: {other}"
 
 
-def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Finding:
+def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Trait:
     question = "extended turn by turn"
     if not formats:
-        return Finding(question, f"no: {refusals['hermes']}", good=False)
+        return Trait(question, f"no: {refusals['hermes']}", good=False)
     texts = [format_ for format_ in formats.values() if isinstance(format_, TextFormat)]
     if not texts:
-        return Finding(question, "with the template's own tool calls only")
+        return Trait(question, "with the template's own tool calls only")
     template = texts[0].template
     told = f"yes; observations come in the role '{template.observation_role}'"
     if template.always_reasons:
-        return Finding(question, f"{told}, if every turn has reasoning", good=False)
-    return Finding(question, told)
+        return Trait(question, f"{told}, if every turn has reasoning", good=False)
+    return Trait(question, told)
 
 
-def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Finding:
+def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Trait:
     stop = format_.stop_token_ids[0]
     trained = {tokenizer.eos_token_id} | _configured_ends(folder)
     name = tokenizer.convert_ids_to_tokens(stop)
     if stop in trained:
-        return Finding("stop token", f"{name}, an end of text of this model")
-    return Finding(
+        return Trait("stop token", f"{name}, an end of text of this model")
+    return Trait(
         "stop token",
         f"{name} is neither the tokenizer's eos_token nor in generation_config.json: a base model "
         "has to learn it, and other servers will not stop there",
@@ -161,23 +162,23 @@ def _configured_ends(folder: Path) -> set[int]:
     return set(ends) if isinstance(ends, list) else {ends}
 
 
-def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
+def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
     native = formats.get("native")
     if isinstance(native, NativeFormat):
-        return Finding("tools rendered", f"yes; calls in the dialect '{native.dialect.name}'")
+        return Trait("tools rendered", f"yes; calls in the dialect '{native.dialect.name}'")
     try:
         rendered = renders_tools(renderer)
     except ChatTemplateError as error:
-        return Finding("tools rendered", str(error), good=False)
+        return Trait("tools rendered", str(error), good=False)
     if rendered:
-        return Finding("tools rendered", "yes, but no known dialect of calls", good=False)
-    return Finding("tools rendered", "no: set chat.render_tools: true", good=False)
+        return Trait("tools rendered", "yes, but no known dialect of calls", good=False)
+    return Trait("tools rendered", "no: set chat.render_tools: true", good=False)
 
 
-def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Finding:
+def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
     after = {role: _kept(renderer, role, formats.get("native")) for role in _ACTS}
     told = "; ".join(f"behind a {role} message {became}" for role, became in after.items())
-    return Finding("reasoning of earlier turns", told)
+    return Trait("reasoning of earlier turns", told)
 
 
 def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
@@ -194,6 +195,6 @@ def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
     return "rewritten" if _THOUGHT in rendered else "taken out"
 
 
-def _tags(renderer: Renderer) -> Finding:
+def _tags(renderer: Renderer) -> Trait:
     own = all(renderer.encoder.control(tag) is not None for tag in (THINKING, END_OF_THINKING))
-    return Finding("<think> and </think>", "tokens of their own" if own else "ordinary text")
+    return Trait("<think> and </think>", "tokens of their own" if own else "ordinary text")

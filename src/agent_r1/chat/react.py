@@ -20,7 +20,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from agent_r1.chat.call_json import Malformed, check_json, read_json, skip_blanks, write_json
+from agent_r1.chat.call_json import (
+    Malformed,
+    check_json,
+    read_call_json,
+    skip_blanks,
+    write_call_json,
+)
 from agent_r1.chat.encoding import Layout
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
@@ -56,7 +62,7 @@ Action: finish[answer]"""
         lines = []
         for spec in tools:
             argument = _only_argument(spec)
-            schema = argument or write_json(spec.parameters.get("properties", {}))
+            schema = argument or write_call_json(spec.parameters.get("properties", {}))
             lines.append(f"{spec.name}[{schema}]: {spec.description}")
         return "\n".join(lines)
 
@@ -105,7 +111,7 @@ def write_turn(action: Action, arguments: Mapping[str, str | None]) -> str:
     for call in action.tool_calls:
         only = arguments.get(call.name, _UNNAMED)
         raw = only is not None and list(call.arguments) == [only]
-        told = call.arguments[only] if raw else write_json(call.arguments)
+        told = call.arguments[only] if raw else write_call_json(call.arguments)
         lines.append(f"Action: {call.name}[{told}]")
     return "\n".join(lines)
 
@@ -159,7 +165,7 @@ def _read_action(content: str, arguments: Mapping[str, str | None]) -> ToolCall 
 def _read_arguments(inside: str, name: str) -> dict:
     if not inside:
         return {}
-    value, end = read_json(inside)
+    value, end = read_call_json(inside)
     if not isinstance(value, dict) or skip_blanks(inside, end) < len(inside):
         raise Malformed(f"'{name[:30]}' takes one JSON object in its brackets")
     check_json(value)

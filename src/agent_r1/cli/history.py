@@ -10,19 +10,16 @@ import sys
 from typing import Any
 
 import click
-from kedro.framework.cli.project import run as kedro_run
 
 from agent_r1.cli.errors import UserErrors
 from agent_r1.cli.project import (
-    history_of_experiment,
     iteration_option,
     of_experiment,
+    open_experiment,
     print_lines,
     project_root,
 )
-
-_PARAMS = next(option for option in kedro_run.params if option.name == "params")
-"""Kedro's ``--params``, read as ``kedro run`` reads it."""
+from agent_r1.kedro_adapter import params_option
 
 
 @click.command()
@@ -60,7 +57,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
         print_lines(rerun_lines(rerunner.rerun(request)))
 
 
-rerun.params.append(_PARAMS)
+rerun.params.append(params_option())
 
 
 @click.command()
@@ -86,9 +83,9 @@ def lineage(
     with UserErrors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
-        history = history_of_experiment(project, experiment, env)
-        name, version = wanted(history.store, dataset, iteration, version)
-        print_lines([lineage_tree(history.store, name, version, depth)])
+        manifests = open_experiment(project, experiment, env).manifests
+        name, version = wanted(manifests, dataset, iteration, version)
+        print_lines([lineage_tree(manifests, name, version, depth)])
 
 
 @click.command()
@@ -104,10 +101,10 @@ def verify(experiment: str | None, env: str | None) -> None:
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         with bar("verify") as on_progress:
-            result = check(project, history.store, history.book, on_progress)
-        print_lines(verification_lines(history.filepath.parent.name, result))
+            result = check(opened, on_progress)
+        print_lines(verification_lines(opened.name, result))
     if result.findings:
         sys.exit(1)
 
@@ -137,11 +134,10 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
         from agent_r1.experiments.replay import replay as play
         from agent_r1.pipelines.namespaces import full_iteration
 
-        history = history_of_experiment(project, experiment, env)
+        opened = open_experiment(project, experiment, env)
         with bar("replay") as on_progress:
             result = play(
-                project,
-                history.store,
+                opened,
                 full_iteration(iteration),
                 stage,
                 lambda done, total, _tokens: on_progress(done, total),

@@ -7,10 +7,13 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from kedro.framework.startup import ProjectMetadata
+
+if TYPE_CHECKING:
+    from agent_r1.lineage import Experiment
 
 
 def of_experiment(command: Callable[..., None]) -> Callable[..., None]:
@@ -34,27 +37,26 @@ def project_root() -> Path:
     return project
 
 
-def history_of_experiment(project: Path, experiment: str | None, env: str | None) -> Any:
-    """The catalog's entry that knows the manifests.
+def open_experiment(project: Path, name: str | None, env: str | None) -> Experiment:
+    """An experiment that has run.
 
     Raises:
-        LineageError: the experiment never ran.
+        LineageError: it never ran.
     """
-    from agent_r1.experiments.experiment import history_of
+    from agent_r1.experiments.experiment import experiment_of
     from agent_r1.experiments.session import Session
     from agent_r1.lineage import LineageError
     from agent_r1.parameters import nearest
 
-    runtime = {"experiment": experiment} if experiment else {}
+    runtime = {"experiment": name} if name else {}
     with Session(project, runtime, env) as session:
-        history = history_of(session.catalog())
-    folder = history.filepath.parent
-    if not history.filepath.is_dir():
-        there = [each.parent.name for each in folder.parent.glob("*/manifests")]
+        experiment = experiment_of(session.catalog())
+    if not experiment.exists:
+        there = [other.name for other in experiment.others()]
         raise LineageError(
-            f"experiment '{folder.name}' has not run here.{nearest(folder.name, there)}"
+            f"experiment '{experiment.name}' has not run here.{nearest(experiment.name, there)}"
         )
-    return history
+    return experiment
 
 
 def print_lines(lines: list[Any]) -> None:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-from kedro.framework.cli.project import run as kedro_run
 
 from agent_r1.cli.errors import UserErrors
 from agent_r1.cli.project import project_root
+from agent_r1.kedro_adapter import run_command
 
 _HELP = """Run the whole experiment: prepare, SFT, iterations, evaluation, report.
 
@@ -45,7 +45,9 @@ def _run_selection(options: dict[str, Any]) -> None:
         if name not in pipelines:
             raise ParameterError(f"there is no pipeline '{name}'.{nearest(name, pipelines)}")
     with shown():
-        kedro_run.callback(**options)
+        callback = run_command().callback
+        assert callback is not None
+        callback(**options)
 
 
 def _run_experiment(project: Path, options: dict[str, Any], *, allow_changes: bool) -> None:
@@ -62,7 +64,7 @@ def _run_experiment(project: Path, options: dict[str, Any], *, allow_changes: bo
         click.echo(f"Experiment '{outcome.experiment}' is finished; nothing to do.")
     if outcome.stopped_at is not None:
         click.echo(f"Stopped after iteration {outcome.stopped_at}: a stop condition was met.")
-    click.echo(f"Report: {Path('data/08_reporting', outcome.experiment, 'report.html')}")
+    click.echo(f"Report: {outcome.report}")
 
 
 _ALLOW = click.Option(
@@ -71,4 +73,4 @@ _ALLOW = click.Option(
     help="Go on with other parameters than the experiment has: what is committed stays, what is "
     "still to be made has the new ones. Recorded as a branch.",
 )
-run = click.Command("run", params=[*kedro_run.params, _ALLOW], callback=_run, help=_HELP)
+run = click.Command("run", params=[*run_command().params, _ALLOW], callback=_run, help=_HELP)

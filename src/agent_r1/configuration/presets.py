@@ -6,17 +6,14 @@
 4. over them ``--params``.
 
 So a preset says what its paper says, and what a user writes has the last word. Kedro has two layers
-of files; this module is the one place that adds a third, and a contract test runs against the
-installed Kedro.
+of files; `agent_r1.configuration.loader` adds the third.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from kedro.config import OmegaConfigLoader
 from omegaconf import DictConfig, OmegaConf
 
 from agent_r1.parameters import ParameterError, nearest
@@ -46,32 +43,28 @@ def read_preset(conf: Path, name: str) -> DictConfig:
     return loaded
 
 
-class PresetConfigLoader(OmegaConfigLoader):
-    """Kedro's configuration loader, with the preset between ``base`` and the environment."""
+def chosen_algorithm(files: Iterable[DictConfig]) -> str | None:
+    """The name that the last of these parameters files gives; None if none does."""
+    named = [file.get("algorithm") for file in files if "algorithm" in file]
+    return named[-1] if named else None
 
-    def _read_raw_config(self, key: str) -> tuple[Any, ...]:
-        raw = super()._read_raw_config(key)
-        if key == "parameters":
-            base, environment = raw[0], raw[1]
-            name = self._algorithm(base.values(), environment.values())
-            if name is not None:
-                self._lay_over(base.values(), read_preset(Path(self.conf_source), name), name)
-        return raw
 
-    def _algorithm(
-        self, base: Iterable[DictConfig], environment: Iterable[DictConfig]
-    ) -> str | None:
-        named = [file.get("algorithm") for file in (*base, *environment) if "algorithm" in file]
-        asked = (self.runtime_params or {}).get("algorithm")
-        return asked if asked is not None else named[-1] if named else None
+def lay_over(base: Sequence[DictConfig], preset: DictConfig, name: str) -> None:
+    """Put a preset's keys over those of the base files, in place.
 
-    def _lay_over(self, base: Iterable[DictConfig], preset: DictConfig, name: str) -> None:
-        files = list(base)
-        for group, values in preset.items():
-            file = next((file for file in files if group in file), None)
-            if file is None:
-                known = [str(key) for file in files for key in file]
-                raise ParameterError(
-                    f"algorithm '{name}': unknown group '{group}'.{nearest(str(group), known)}"
-                )
-            file.merge_with({group: values})
+    Args:
+        base: the parameters files of ``conf/base``.
+        preset: groups of parameters.
+        name: of the algorithm.
+
+    Raises:
+        ParameterError: the preset has a group that no base file has; the nearest one is named.
+    """
+    for group, values in preset.items():
+        file = next((file for file in base if group in file), None)
+        if file is None:
+            known = [str(key) for file in base for key in file]
+            raise ParameterError(
+                f"algorithm '{name}': unknown group '{group}'.{nearest(str(group), known)}"
+            )
+        file.merge_with({group: values})

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from kedro.io import DatasetError, Version
+from kedro.io import DatasetError
 
 from agent_r1 import schemas, tables
 from agent_r1.datasets.local import LocalDataset
@@ -31,25 +31,17 @@ class ArrowParquetDataset(LocalDataset):
     says about each column is, so that a file describes itself.
     """
 
-    def __init__(
-        self,
-        *,
-        filepath: str,
-        schema: str | None = None,
-        version: Version | None = None,
-        metadata: dict[str, Any] | None = None,
-    ) -> None:
+    def __init__(self, *, filepath: str, schema: str | None = None, **entry: Any) -> None:
         """
         Args:
             filepath: see `LocalDataset`.
             schema: a key of `agent_r1.schemas.SCHEMAS`; None keeps the columns as they are.
-            version: set by Kedro.
-            metadata: ignored.
+            entry: the rest of the catalog entry; see `LocalDataset`.
 
         Raises:
             ValueError: the schema is unknown.
         """
-        super().__init__(filepath=filepath, version=version, metadata=metadata)
+        super().__init__(filepath=filepath, **entry)
         if schema is not None and schema not in schemas.SCHEMAS:
             known = ", ".join(sorted(schemas.SCHEMAS))
             raise ValueError(f"unknown table schema '{schema}'. Known: {known}.")

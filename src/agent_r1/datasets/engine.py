@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NoReturn
 
 from kedro.io import AbstractDataset, DatasetError
+
+from agent_r1.extras import named_object
+from agent_r1.parameters import ParameterError
 
 _ENGINES: dict[str, Any] = {}
 """The process's engines, by type and options. Engines keep weights and caches between runs."""
@@ -31,7 +33,7 @@ class EngineDataset(AbstractDataset):
     ) -> None:
         """
         Args:
-            engine: dotted path of a class that implements `agent_r1.engines.base.Engine`.
+            engine: import path of a class that implements `agent_r1.engines.base.Engine`.
             options: keyword arguments of its constructor, such as ``device`` and ``threads``.
             metadata: ignored.
         """
@@ -51,11 +53,10 @@ class EngineDataset(AbstractDataset):
         return _ENGINES[key]
 
     def _make(self) -> Any:
-        module, _, name = self._engine.rpartition(".")
         try:
-            make = getattr(import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
-            raise DatasetError(f"there is no engine '{self._engine}': {error}") from error
+            make = named_object("engine", self._engine, {})
+        except ParameterError as error:
+            raise DatasetError(str(error)) from error
         return make(**self._options)
 
     def save(self, data: Any) -> NoReturn:

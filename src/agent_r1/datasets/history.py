@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 import pandas as pd
-import pyarrow.parquet as pq
 from kedro.io import AbstractDataset, DatasetError
 
-from agent_r1 import tables
-from agent_r1.lineage import Committed, ManifestStore
-from agent_r1.lineage.branches import BranchBook
+from agent_r1.datasets.local import experiment_of_entry
+from agent_r1.lineage import Committed, Experiment, ManifestStore
 
 
 @dataclass(frozen=True)
@@ -39,20 +38,33 @@ class HistoryDataset(AbstractDataset):
     """
 
     def __init__(
-        self, *, filepath: str, tables: list[str], metadata: dict[str, Any] | None = None
+        self,
+        *,
+        filepath: str,
+        tables: list[str],
+        experiment: Mapping[str, str] | None = None,
+        metadata: dict[str, Any] | None = None,
     ) -> None:
         """
         Args:
             filepath: the folder of the experiment's manifests.
             tables: names of the tables to load of each iteration that has them.
+            experiment: see `experiment_of_entry`; set by the project's configuration loader.
+                Without it, the working directory is the project.
             metadata: ignored.
         """
-        self.filepath = Path(filepath)
-        self.store = ManifestStore(filepath)
-        self.book = BranchBook(self.filepath.with_name("branches"))
+        self.experiment = (
+            experiment_of_entry(experiment) if experiment else Experiment(Path(), Path(filepath))
+        )
+        """Its manifests, branches and committed results."""
         self._tables = tuple(tables)
         self._members: list[Committed] = []
         self.metadata = metadata
+
+    @property
+    def store(self) -> ManifestStore:
+        """The experiment's manifests."""
+        return self.experiment.manifests
 
     def members(self) -> list[Committed]:
         """The versions that the last load read."""
@@ -60,32 +72,26 @@ class HistoryDataset(AbstractDataset):
 
     def committed(self) -> list[Committed]:
         """The versions that a load would read now."""
-        iterations = self.store.iterations()
+        iterations = self.experiment.manifests.iterations()
         names = [f"{iteration}.{table}" for iteration in iterations for table in self._tables]
-        return [found for name in names if (found := self.store.committed(name)) is not None]
+        return [found for name in names if (found := self.experiment.current(name)) is not None]
 
     def load(self) -> History:
         """The history.
 
         Raises:
-            DatasetError: a committed table is gone.
+            LineageError: a committed table is gone.
         """
         self._members = self.committed()
         return History(
-            tables={member.record.dataset: self._read(member) for member in self._members},
+            tables={
+                each.record.dataset: self.experiment.table(each.record) for each in self._members
+            },
             node_runs=self._node_runs(),
         )
 
-    def _read(self, member: Committed) -> pd.DataFrame:
-        path = self._project / member.record.path
-        if not path.is_file():
-            raise DatasetError(
-                f"'{member.record.dataset}' was committed by {member.manifest}, but {path} is gone"
-            )
-        return tables.to_frame(pq.read_table(path, partitioning=None))
-
     def _node_runs(self) -> pd.DataFrame:
-        runs = (manifest for _, manifest in self.store.all() if not manifest.aside)
+        runs = (manifest for _, manifest in self.experiment.manifests.all() if not manifest.aside)
         newest = {manifest.node: manifest for manifest in runs}
         rows = [
             {
@@ -101,19 +107,12 @@ class HistoryDataset(AbstractDataset):
         columns = ["iteration", "node", "version", "started_at", "seconds", "rows"]
         return pd.DataFrame(rows, columns=columns)
 
-    @property
-    def _project(self) -> Path:
-        """Recorded paths are relative to the project, whose ``data/`` holds the manifests."""
-        return next(
-            (parent.parent for parent in self.filepath.parents if parent.name == "data"), Path()
-        )
-
     def save(self, data: Any) -> NoReturn:
         """History is not saved: manifests are written when nodes complete."""
         raise DatasetError("the history is written by the runs themselves")
 
     def _exists(self) -> bool:
-        return self.filepath.is_dir()
+        return self.experiment.exists
 
     def _describe(self) -> dict[str, Any]:
-        return {"filepath": str(self.filepath), "tables": list(self._tables)}
+        return {"filepath": str(self.experiment.manifests.root), "tables": list(self._tables)}

@@ -13,7 +13,7 @@ from agent_r1.storage.atomic import atomic_path
 
 
 class TextDataset(LocalDataset):
-    """A text file in UTF-8. kedro-datasets' own leaves half a file when it fails."""
+    """A text file in UTF-8. A save that fails leaves no half of a file."""
 
     def _read(self, path: Path) -> str:
         return path.read_text(encoding="utf-8")

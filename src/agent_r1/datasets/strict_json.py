@@ -13,7 +13,7 @@ from agent_r1.storage.atomic import write_json
 class StrictJSONDataset(LocalDataset):
     """A JSON file: sorted keys, no NaN, the same bytes for the same content.
 
-    kedro-datasets' own writes NaN and leaves a truncated file when it fails.
+    A save that fails leaves no truncated file.
     """
 
     def _read(self, path: Path) -> Any:

@@ -1,6 +1,6 @@
-"""The interface of an engine: a service that continues token streams, one session per trajectory.
+"""The interface of an engine: a service that continues token streams, one stream per trajectory.
 
-An engine knows token ids, but not chats, tools or tasks. A session keeps all appended and sampled
+An engine knows token ids, but not chats, tools or tasks. A stream keeps all appended and sampled
 tokens, so the keys and values of earlier turns are never computed again. The code above this
 interface does not know whether the engine runs in this process or on a server.
 """
@@ -58,22 +58,22 @@ class Engine(Protocol):
         ...
 
     async def generate(
-        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append tokens to the session, then sample an action. Opens unknown sessions."""
+        """Append tokens to the stream, then sample an action. Opens unknown streams."""
         ...
 
-    def fork(self, session: str, into: Sequence[str]) -> None:
-        """Open sessions as copies of ``session``, so that a group's prompt is computed once."""
+    def fork(self, stream: str, into: Sequence[str]) -> None:
+        """Open streams as copies of ``stream``, so that a group's prompt is computed once."""
         ...
 
     def window(
-        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Move the visible window; see `agent_r1.mdp.visible_context`. Keys and values after the
         first change are computed again, because the old ones attended to dropped tokens."""
         ...
 
-    def close(self, session: str) -> None:
-        """Forget the session and free its memory. Unknown sessions are ignored."""
+    def close(self, stream: str) -> None:
+        """Forget the stream and free its memory. Unknown streams are ignored."""
         ...

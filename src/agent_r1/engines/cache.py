@@ -1,8 +1,8 @@
-"""The KV cache: keys and values of all sessions, and of the batch that runs.
+"""The KV cache: keys and values of all streams, and of the batch that runs.
 
-1. A session owns a slot of the `SlotPool` from its first token until it is closed. The slot keeps
+1. A stream owns a slot of the `SlotPool` from its first token until it is closed. The slot keeps
    the keys and values of earlier turns.
-2. A batch runs on a `WorkingCache`. The slots of its sessions are copied in once, the model writes
+2. A batch runs on a `WorkingCache`. The slots of its streams are copied in once, the model writes
    each row's next keys and values at that row's own position, and the new ones are copied back
    once.
 3. Both keep their memory between batches: allocating new pages costs more than the copy.
@@ -89,7 +89,7 @@ class _Buffers:
 
 
 class SlotPool(_Buffers):
-    """One slot per open session. Sessions open and fork while a worker thread computes."""
+    """One slot per open stream. Streams open and fork while a worker thread computes."""
 
     def __init__(self, shape: CacheShape) -> None:
         super().__init__(shape)

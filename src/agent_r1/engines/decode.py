@@ -1,9 +1,9 @@
-"""Decode: sample the actions of a batch of sessions, one token per row and step.
+"""Decode: sample the actions of a batch of streams, one token per row and step.
 
 1. `admit` copies the slots of new rows into the working cache. Running rows stay in place.
 2. `step` feeds each row's last token at that row's own position, samples the next token, and
    returns the actions that ended. It loops in Python only over rows that ended.
-3. When a row ends, its new keys and values are copied to its slot at once, so that its session can
+3. When a row ends, its new keys and values are copied to its slot at once, so that its stream can
    continue.
 4. `compact` moves rows from the end of the batch into the places of ended rows.
 """
@@ -21,7 +21,7 @@ from transformers import PreTrainedModel
 from agent_r1.engines.base import Generation
 from agent_r1.engines.cache import SlotPool, WorkingCache
 from agent_r1.engines.sampling import Choice, sample, uniforms
-from agent_r1.engines.session import Request
+from agent_r1.engines.stream import GenerationRequest
 
 _NO_TOKEN = -1
 """Pads the lists of stop tokens. No token has this id."""
@@ -52,7 +52,7 @@ class _Rows:
     """[rows, n] float32, of the sampled tokens."""
 
     @staticmethod
-    def of(requests: Sequence[Request], device: torch.device) -> _Rows:
+    def of(requests: Sequence[GenerationRequest], device: torch.device) -> _Rows:
         samplings = [request.sampling for request in requests]
         longest = max(sampling.max_tokens for sampling in samplings)
         stops = np.full(
@@ -77,7 +77,7 @@ class _Rows:
             budget=tensor([sampling.max_tokens for sampling in samplings], torch.int64),
             stops=torch.from_numpy(stops.astype(np.int64)).to(device),
             uniform=torch.from_numpy(uniforms(seeds, longest)).to(device),
-            token=tensor([request.session.visible[-1] for request in requests], torch.int64),
+            token=tensor([request.stream.visible[-1] for request in requests], torch.int64),
             count=torch.zeros(len(requests), dtype=torch.int64, device=device),
             active=torch.ones(len(requests), dtype=torch.bool, device=device),
             sampled=torch.zeros(size, dtype=torch.int64, device=device),
@@ -118,12 +118,12 @@ class DecodeBatch:
         self._rows: _Rows  # set by the first `admit`
         self._mask = torch.empty(0, 0)
         self._visible = 0
-        self.requests: list[Request] = []
+        self.requests: list[GenerationRequest] = []
         """One per row, including ended rows until the next `compact`."""
         self.active = 0
         """Number of rows that have not ended."""
 
-    def admit(self, requests: Sequence[Request]) -> None:
+    def admit(self, requests: Sequence[GenerationRequest]) -> None:
         """Add rows. The slot of each must hold all of its visible tokens but the last."""
         if not requests:
             return
@@ -135,11 +135,11 @@ class DecodeBatch:
         last = max(request.last_position for request in self.requests)
         self._cache.reserve(len(self.requests), last + 1)
         longest = max(request.prompt_tokens for request in requests) - 1
-        slots = [request.session.slot for request in requests]
+        slots = [request.stream.slot for request in requests]
         self._cache.fetch(self._pool, slots, longest, first)
         self._refresh()
 
-    def step(self) -> list[tuple[Request, Generation]]:
+    def step(self) -> list[tuple[GenerationRequest, Generation]]:
         """Sample one token for every active row. Returns the actions that ended."""
         rows = self._rows
         positions = rows.start + rows.count - (~rows.active).long()
@@ -170,12 +170,12 @@ class DecodeBatch:
         rows.active &= ~ended
         return self._end(torch.nonzero(ended).flatten())
 
-    def _end(self, ended: Tensor) -> list[tuple[Request, Generation]]:
+    def _end(self, ended: Tensor) -> list[tuple[GenerationRequest, Generation]]:
         if not len(ended):
             return []
         rows = self._rows
         requests = [self.requests[row] for row in ended.tolist()]
-        slots = torch.tensor([request.session.slot for request in requests], device=ended.device)
+        slots = torch.tensor([request.stream.slot for request in requests], device=ended.device)
         self._cache.store(self._pool, ended, slots, rows.start[ended], rows.count[ended])
         tokens, logprobs = rows.sampled[ended].tolist(), rows.logprobs[ended].tolist()
         results = []
@@ -183,8 +183,8 @@ class DecodeBatch:
             zip(requests, rows.count[ended].tolist(), strict=True)
         ):
             action = request.generation(tokens[row][:count], logprobs[row][:count])
-            request.session.append(action.token_ids)
-            request.session.cached = len(request.session.visible) - 1
+            request.stream.append(action.token_ids)
+            request.stream.cached = len(request.stream.visible) - 1
             results.append((request, action))
         self.active -= len(results)
         return results

@@ -1,14 +1,14 @@
 """The engine in this process: PyTorch, with any causal language model of transformers.
 
-1. `generate` appends to the session and queues a request. All requests of one tick of the event
+1. `generate` appends to the stream and queues a request. All requests of one tick of the event
    loop reach the worker thread together, whether it is busy or idle, and are sorted by their
    content. So their order does not depend on timing.
-2. The worker computes the missing keys and values of the queued sessions (`prefill`), then samples
+2. The worker computes the missing keys and values of the queued streams (`prefill`), then samples
    all of them together (`decode`). It returns an action as soon as the action ends.
 3. Batching is continuous: when enough rows have ended or enough requests wait, the batch is
-   compacted, and waiting sessions join. If `generate` is called for all live trajectories in one
+   compacted, and waiting streams join. If `generate` is called for all live trajectories in one
    tick, as in the deterministic rollout, batches depend only on the requests.
-4. A session's keys and values stay in its slot between actions. `load` forgets all sessions, so
+4. A stream's keys and values stay in its slot between actions. `load` forgets all streams, so
    nothing that old weights computed is used with new ones.
 """
 
@@ -26,15 +26,14 @@ from transformers import AutoModelForCausalLM, PreTrainedModel
 from agent_r1.engines.base import Generation, Sampling
 from agent_r1.engines.cache import CacheShape, SlotPool, WorkingCache
 from agent_r1.engines.decode import DecodeBatch
-from agent_r1.engines.delivery import reject, resolve
 from agent_r1.engines.prefill import prefill
-from agent_r1.engines.session import Request, Session
+from agent_r1.engines.stream import GenerationRequest, TokenStream, deliver
 
 _COMPACT_AT = 0.75
 """Compact a batch when at most this share of its rows is active. A compaction costs about as much
 as one step."""
 _JOIN_AT = 0.25
-"""Let waiting sessions join when their number is at least this share of the batch."""
+"""Let waiting streams join when their number is at least this share of the batch."""
 
 
 class EngineError(RuntimeError):
@@ -48,7 +47,7 @@ class LocalEngine:
         device: torch's name of the model's device.
         threads: CPU threads of torch; None for torch's default.
         dtype: of weights, keys and values: ``float32`` or ``bfloat16``. Log-probs are float32.
-        max_batch: number of sessions that are sampled at the same time. More requests wait.
+        max_batch: number of streams that are sampled at the same time. More requests wait.
     """
 
     def __init__(
@@ -67,11 +66,11 @@ class LocalEngine:
         self._threads = threads
         self._model: PreTrainedModel  # set by `load`, as are the caches and the batch
         self._positions = 0
-        self._sessions: dict[str, Session] = {}
-        self._arriving: dict[asyncio.AbstractEventLoop, list[Request]] = {}
+        self._streams: dict[str, TokenStream] = {}
+        self._arriving: dict[asyncio.AbstractEventLoop, list[GenerationRequest]] = {}
         """Requests of unfinished ticks. The worker must not see only a part of a tick."""
-        self._pending: list[Request] = []
-        self._joining: list[Request] = []
+        self._pending: list[GenerationRequest] = []
+        self._joining: list[GenerationRequest] = []
         self._working = False
         self._lock = threading.RLock()
         self._rest = threading.Condition(self._lock)
@@ -83,21 +82,21 @@ class LocalEngine:
             torch.set_num_threads(self._threads)
 
     def load(self, policy: Path, version: str) -> None:
-        """Load the weights of a Hugging Face folder (safetensors only) and forget all sessions.
+        """Load the weights of a Hugging Face folder (safetensors only) and forget all streams.
 
         Does nothing if ``version`` is loaded already.
 
         Raises:
-            EngineError: a session is generating, or the model has layers without full attention.
+            EngineError: a stream is generating, or the model has layers without full attention.
         """
         if version and version == self.weight_version:
             return
         with self._lock:
-            if self._pending or any(session.busy for session in self._sessions.values()):
-                raise EngineError("cannot load weights while sessions are generating")
+            if self._pending or any(stream.busy for stream in self._streams.values()):
+                raise EngineError("cannot load weights while streams are generating")
             self._rest.wait_for(lambda: not self._working)
             self.weight_version = ""
-            self._sessions.clear()
+            self._streams.clear()
             model = AutoModelForCausalLM.from_pretrained(
                 Path(policy),
                 dtype=self._dtype,
@@ -126,27 +125,27 @@ class LocalEngine:
         self._batch = DecodeBatch(self._model, self._pool, decode_cache)
 
     async def generate(
-        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append tokens to the session, then sample an action. Opens unknown sessions.
+        """Append tokens to the stream, then sample an action. Opens unknown streams.
 
         Raises:
-            EngineError: no weights are loaded, or the session is generating already.
-            ValueError: the session has no tokens, a token id is unknown, or the action could exceed
+            EngineError: no weights are loaded, or the stream is generating already.
+            ValueError: the stream has no tokens, a token id is unknown, or the action could exceed
                 the model's maximal length.
         """
-        request = self._queue(session, [int(token) for token in new_token_ids], sampling)
+        request = self._queue(stream, [int(token) for token in new_token_ids], sampling)
         return await request.future
 
-    def _queue(self, name: str, tokens: list[int], sampling: Sampling) -> Request:
+    def _queue(self, name: str, tokens: list[int], sampling: Sampling) -> GenerationRequest:
         loop = asyncio.get_running_loop()
         with self._lock:
             self._check(name, tokens, sampling)
-            session = self._sessions.get(name) or self._open(name)
-            session.append(tokens)
-            session.busy = True
-            request = Request(
-                session, sampling, loop.create_future(), loop, len(session.visible), session.cached
+            stream = self._streams.get(name) or self._open(name)
+            stream.append(tokens)
+            stream.busy = True
+            request = GenerationRequest(
+                stream, sampling, loop.create_future(), loop, len(stream.visible), stream.cached
             )
             if loop not in self._arriving:
                 self._arriving[loop] = []
@@ -165,65 +164,65 @@ class LocalEngine:
     def _check(self, name: str, tokens: list[int], sampling: Sampling) -> None:
         if not self.weight_version:
             raise EngineError("the engine has no weights; call load() first")
-        known = self._sessions.get(name)
+        known = self._streams.get(name)
         if known is not None and known.busy:
-            raise EngineError(f"session '{name}' is generating already")
+            raise EngineError(f"stream '{name}' is generating already")
         length = (len(known.visible) if known else 0) + len(tokens)
         if not length:
-            raise ValueError(f"session '{name}' has no tokens to continue")
+            raise ValueError(f"stream '{name}' has no tokens to continue")
         vocabulary = self._model.config.get_text_config().vocab_size
         if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
-            raise ValueError(f"session '{name}': a token id is not in [0, {vocabulary})")
+            raise ValueError(f"stream '{name}': a token id is not in [0, {vocabulary})")
         if length + sampling.max_tokens > self._positions:
             raise ValueError(
-                f"session '{name}' could reach {length + sampling.max_tokens} tokens, but the model"
+                f"stream '{name}' could reach {length + sampling.max_tokens} tokens, but the model"
                 f" has {self._positions} positions (max_position_embeddings)"
             )
 
-    def _open(self, name: str) -> Session:
+    def _open(self, name: str) -> TokenStream:
         with torch.inference_mode():
-            session = self._sessions[name] = Session(name, self._pool.open())
-        return session
+            stream = self._streams[name] = TokenStream(name, self._pool.open())
+        return stream
 
-    def _idle(self, name: str) -> Session:
-        session = self._sessions.get(name)
-        if session is None:
-            raise EngineError(f"unknown session '{name}'")
-        if session.busy:
-            raise EngineError(f"session '{name}' is generating")
-        return session
+    def _idle(self, name: str) -> TokenStream:
+        stream = self._streams.get(name)
+        if stream is None:
+            raise EngineError(f"unknown stream '{name}'")
+        if stream.busy:
+            raise EngineError(f"stream '{name}' is generating")
+        return stream
 
-    def fork(self, session: str, into: Sequence[str]) -> None:
-        """Open sessions as copies of ``session``, including its keys and values.
+    def fork(self, stream: str, into: Sequence[str]) -> None:
+        """Open streams as copies of ``stream``, including its keys and values.
 
         Raises:
-            EngineError: ``session`` is unknown or generating, or a new name is taken.
+            EngineError: ``stream`` is unknown or generating, or a new name is taken.
         """
         with self._lock, torch.inference_mode():
-            source = self._idle(session)
-            taken = [name for name in into if name in self._sessions]
+            source = self._idle(stream)
+            taken = [name for name in into if name in self._streams]
             if taken or len(set(into)) < len(into):
-                raise EngineError(f"cannot fork '{session}' into {list(into)}: names must be new")
+                raise EngineError(f"cannot fork '{stream}' into {list(into)}: names must be new")
             forks = [source.forked(name, self._pool.open()) for name in into]
             if forks and source.cached:
                 self._pool.copy(source.slot, [fork.slot for fork in forks], source.cached)
-            self._sessions.update((fork.name, fork) for fork in forks)
+            self._streams.update((fork.name, fork) for fork in forks)
 
     def window(
-        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Move the visible window. Keys and values after the first change are computed again.
 
         Raises:
-            EngineError: ``session`` is unknown or generating.
+            EngineError: ``stream`` is unknown or generating.
         """
         with self._lock:
-            self._idle(session).show(prefix, start, drops)
+            self._idle(stream).show(prefix, start, drops)
 
-    def close(self, session: str) -> None:
-        """Forget the session and free its slot. Unknown sessions are ignored."""
+    def close(self, stream: str) -> None:
+        """Forget the stream and free its slot. Unknown streams are ignored."""
         with self._lock:
-            known = self._sessions.pop(session, None)
+            known = self._streams.pop(stream, None)
             if known is not None:
                 known.closed = True
                 if not known.busy:
@@ -252,8 +251,8 @@ class LocalEngine:
             self._joining = joining
         if joining:
             self._pool.reserve(0, max(request.last_position for request in joining) + 1)
-            sessions = [request.session for request in joining]
-            prefill(self._model, sessions, self._pool, self._prefill_cache)
+            streams = [request.stream for request in joining]
+            prefill(self._model, streams, self._pool, self._prefill_cache)
             batch.admit([one for one in joining if one.sampling.max_tokens >= 1])
             only_appended = [one for one in joining if one.sampling.max_tokens < 1]
             self._deliver([(request, request.generation([], [])) for request in only_appended])
@@ -270,27 +269,28 @@ class LocalEngine:
             if room and len(self._pending) >= _JOIN_AT * rows:
                 return
 
-    def _deliver(self, results: Sequence[tuple[Request, Generation]]) -> None:
+    def _deliver(self, results: Sequence[tuple[GenerationRequest, Generation]]) -> None:
         """Give finished actions to the tasks that wait for them."""
         with self._lock:
             for request, _ in results:
                 self._finish(request)
-        resolve(results)
+        deliver(results)
 
-    def _finish(self, request: Request) -> None:
-        request.session.busy = False
-        if request.session.closed:
-            self._pool.release(request.session.slot)
+    def _finish(self, request: GenerationRequest) -> None:
+        request.stream.busy = False
+        if request.stream.closed:
+            self._pool.release(request.stream.slot)
 
     def _fail(self, error: BaseException) -> None:
-        """Raise the error in all waiting tasks and forget all sessions."""
+        """Raise the error in all waiting tasks and forget all streams."""
         with self._lock:
             arriving = [request for tick in self._arriving.values() for request in tick]
             failed = [*self._batch.requests, *self._joining, *self._pending, *arriving]
             self._pending = []
             self._arriving.clear()
             self._working = False
-            self._sessions.clear()
+            self._streams.clear()
             self._make_caches()
             self._rest.notify_all()
-        reject(failed, error)
+        for request in failed:
+            request.reject(error)

@@ -1,4 +1,4 @@
-"""The base of engines without a model: each session continues with actions known in advance.
+"""The base of engines without a model: each stream continues with actions known in advance.
 
 Such actions run through the same loop as those of a policy, so their episodes have the same kind of
 rows and tokens and the same environments.
@@ -29,12 +29,12 @@ class PlaybackEngine:
         self.weight_version = version
         self._positions: dict[str, int] = {}
         self._lengths: dict[str, int] = {}
-        """Session → number of tokens in its stream."""
+        """Length of each stream, in tokens."""
         self._hidden: dict[str, int] = {}
-        """Session → number of these tokens that its window hides."""
+        """Stream → number of these tokens that its window hides."""
 
-    def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
-        """The session's action at ``position``, counted from 0."""
+    def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
+        """The stream's action at ``position``, counted from 0."""
         raise NotImplementedError(f"{type(self).__name__} must define _action()")
 
     def load(self, policy: Path, version: str) -> None:
@@ -47,46 +47,46 @@ class PlaybackEngine:
             raise ScriptError(f"an engine without a model has no policy {version!r} to load")
 
     async def generate(
-        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """The session's next action. If ``max_tokens`` is 0, tokens are only counted.
+        """The stream's next action. If ``max_tokens`` is 0, tokens are only counted.
 
         Raises:
             ScriptError: the engine has no action to play.
         """
-        length = self._lengths.get(session, 0) + len(new_token_ids)
-        token_ids, logprobs, finish_reason = self._next(session, sampling)
-        self._lengths[session] = length + len(token_ids)
+        length = self._lengths.get(stream, 0) + len(new_token_ids)
+        token_ids, logprobs, finish_reason = self._next(stream, sampling)
+        self._lengths[stream] = length + len(token_ids)
         return Generation(
             token_ids=list(token_ids),
             logprobs=list(logprobs),
             finish_reason=finish_reason,
-            prompt_tokens=length - self._hidden.get(session, 0),
+            prompt_tokens=length - self._hidden.get(stream, 0),
             cached_tokens=0,
             generation_ms=0.0,
         )
 
-    def _next(self, session: str, sampling: Sampling) -> KnownAction:
+    def _next(self, stream: str, sampling: Sampling) -> KnownAction:
         if not sampling.max_tokens:
             return (), (), "length"
-        position = self._positions.get(session, 0)
-        self._positions[session] = position + 1
-        return self._action(session, position, sampling)
+        position = self._positions.get(stream, 0)
+        self._positions[stream] = position + 1
+        return self._action(stream, position, sampling)
 
-    def fork(self, session: str, into: Sequence[str]) -> None:
-        """Open copies of ``session``. Each plays its own actions."""
+    def fork(self, stream: str, into: Sequence[str]) -> None:
+        """Open copies of ``stream``. Each plays its own actions."""
         for name in into:
-            self._lengths[name] = self._lengths.get(session, 0)
-            self._hidden[name] = self._hidden.get(session, 0)
+            self._lengths[name] = self._lengths.get(stream, 0)
+            self._hidden[name] = self._hidden.get(stream, 0)
 
     def window(
-        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Record how many tokens the window hides."""
-        length = self._lengths.get(session, 0)
-        self._hidden[session] = length - len(visible_context(range(length), prefix, start, drops))
+        length = self._lengths.get(stream, 0)
+        self._hidden[stream] = length - len(visible_context(range(length), prefix, start, drops))
 
-    def close(self, session: str) -> None:
-        """Forget the session's position and lengths."""
+    def close(self, stream: str) -> None:
+        """Forget the stream's position and lengths."""
         for known in (self._positions, self._lengths, self._hidden):
-            known.pop(session, None)
+            known.pop(stream, None)

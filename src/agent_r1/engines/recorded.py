@@ -31,7 +31,7 @@ _COLUMNS = [
 
 
 class RecordedEngine(PlaybackEngine):
-    """An `agent_r1.engines.base.Engine` whose sessions are named by trajectory ids."""
+    """An `agent_r1.engines.base.Engine` whose streams are named by trajectory ids."""
 
     def __init__(self, rollouts: pd.DataFrame, version: str | None = None):
         """
@@ -52,8 +52,8 @@ class RecordedEngine(PlaybackEngine):
             versions[said] += 1
         super().__init__(version or next((name for name, _ in versions.most_common(1)), ""))
 
-    def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
-        token_ids, logprobs = self._actions.get((session, position), ((), ()))
+    def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
+        token_ids, logprobs = self._actions.get((stream, position), ((), ()))
         sampled, finish_reason = _as_sampled(token_ids, sampling)
         return sampled, _one_each(logprobs, len(sampled)), finish_reason
 

@@ -1,4 +1,4 @@
-"""The engine of scripted agents: each session continues with the actions of its script."""
+"""The engine of scripted agents: each stream continues with the actions of its script."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class ScriptedEngine(PlaybackEngine):
     def __init__(self, scripts: Mapping[str, Sequence[Sequence[int]]], version: str = "scripted"):
         """
         Args:
-            scripts: session → token ids of each of its actions, in order, with the stop token.
+            scripts: stream → token ids of each of its actions, in order, with the stop token.
             version: used in place of the sha256 of a policy.
         """
         super().__init__(version)
         self._scripts = scripts
 
-    def _action(self, session: str, position: int, sampling: Sampling) -> KnownAction:
+    def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
         """The next action of the script, unchanged.
 
         Raises:
             ScriptError: the script has ended, or its action exceeds ``sampling.max_tokens``.
         """
-        script = self._scripts.get(session, ())
+        script = self._scripts.get(stream, ())
         if position >= len(script):
-            raise ScriptError(f"the script of '{session}' ends after {len(script)} actions")
+            raise ScriptError(f"the script of '{stream}' ends after {len(script)} actions")
         action = script[position]
         if len(action) > sampling.max_tokens:
             raise ScriptError(
-                f"action {position} of '{session}' has {len(action)} tokens, more than "
+                f"action {position} of '{stream}' has {len(action)} tokens, more than "
                 f"the limit of {sampling.max_tokens}"
             )
         return action, [0.0] * len(action), "stop"

@@ -35,9 +35,9 @@ class MathEnv(BaseEnv):
         """Run the tool calls. If the task has a verifier, it scores an answer."""
         reward, verifier = 0.0, self.payload.get("verifier")
         if verifier and action.answer is not None:
-            from agent_r1.tasks.reasoning_gym import verify
+            from agent_r1.tasks.reasoning_gym import score_answer
 
-            reward = verify(verifier, action.answer)
+            reward = score_answer(verifier, action.answer)
         return await self.use_tools(action), reward
 
     @tool(attempts=1)

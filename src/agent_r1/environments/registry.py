@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Mapping
 from typing import Any
 
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, EnvironmentParameters
 from agent_r1.environments.resources import Resources
-from agent_r1.parameters import ParameterError, nearest
+from agent_r1.extras import named_object
+from agent_r1.parameters import ParameterError
 
 ENVIRONMENTS: dict[str, str] = {
     "gymnasium": "agent_r1.environments.gymnasium:GymnasiumEnv",
@@ -24,18 +24,9 @@ def environment_class(name: str) -> type[BaseEnv]:
     """The class with this registered name or import path (``package.module:Class``).
 
     Raises:
-        ParameterError: the class does not exist. The message gives the nearest known name.
+        ParameterError: as in `named_object`, or the class is not a subclass of `BaseEnv`.
     """
-    path = ENVIRONMENTS.get(name, name)
-    if ":" not in path:
-        raise ParameterError(
-            f"unknown environment '{name}'.{nearest(name, ENVIRONMENTS)} "
-            "Name an environment of your own by its import path: 'package.module:Class'."
-        )
-    try:
-        found = pkgutil.resolve_name(path)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"environment '{name}' cannot be imported: {error}") from error
+    found = named_object("environment", name, ENVIRONMENTS)
     if not (isinstance(found, type) and issubclass(found, BaseEnv)):
         raise ParameterError(f"environment '{name}' is not a subclass of BaseEnv: {found!r}")
     return found

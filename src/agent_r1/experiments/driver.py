@@ -20,16 +20,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from agent_r1 import kedro_adapter
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import Resolved
-from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
-from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, history_of, resolved_parameters
 from agent_r1.experiments.session import Session
-from agent_r1.lineage import OutputRecord, leftovers
+from agent_r1.lineage import Experiment, OutputRecord, leftovers
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, continued
-from agent_r1.lineage.lock import locked
 from agent_r1.lineage.retention import Retention, RetentionParameters
 from agent_r1.lineage.staleness import Staleness
 from agent_r1.pipelines.namespaces import iteration_name
@@ -59,6 +58,8 @@ class Outcome:
     """The iteration after which a stop condition ended the experiment early."""
     pruned: list[str] = field(default_factory=list)
     """Checkpoints that retention deleted."""
+    report: str = ""
+    """Where the HTML report is: relative to the project, or absolute."""
 
 
 def run_experiment(
@@ -88,43 +89,43 @@ def run_experiment(
         catalog = session.catalog()
         parameters = resolved_parameters(catalog)
         parameter_groups.check_references(parameters, project)
-        history = history_of(catalog)
-        with locked(history.filepath.parent):
+        experiment = experiment_of(catalog)
+        with experiment.lock():
             branch = continued(
-                history.book,
+                experiment.branches,
                 parameters.flat(),
-                parameters.experiment.experiment,
+                experiment.name,
                 allow_changes=allow_changes,
                 meaning=parameter_groups.recorded_parameters,
             )
-            if history.store.current("base.import_policy") is None:
+            if experiment.manifests.current("base.import_policy") is None:
                 parameter_groups.check_base(parameters, project)
-            return Driver(session, history, parameters, branch).run()
+            return Driver(session, experiment, parameters, branch).run()
 
 
 class Driver:
     """Picks the nodes of each Kedro run. The caller holds the experiment's lock."""
 
     def __init__(
-        self, session: Session, history: HistoryDataset, parameters: Resolved, branch: Branch
+        self, session: Session, experiment: Experiment, parameters: Resolved, branch: Branch
     ) -> None:
         """
         Args:
             session: runs the pipelines.
-            history: the experiment's manifests and branches.
+            experiment: what to run or finish.
             parameters: those of the session.
             branch: the branch whose parameters they are.
         """
         self._session = session
-        self._history = history
-        self._store = history.store
+        self._experiment = experiment
+        self._store = experiment.manifests
         self._parameters = parameters
         self._iterations = parameters.experiment.iterations
         self._branch = branch
-        branches = {each.index: each for each in (*history.book.all(), branch)}
+        branches = {each.index: each for each in (*experiment.branches.all(), branch)}
         self._staleness = Staleness(self._store, list(branches.values()))
-        self._retention = Retention(session.project, self._store)
-        self._outcome = Outcome(parameters.experiment.experiment)
+        self._retention = Retention(experiment)
+        self._outcome = Outcome(experiment.name)
         self._scores: dict[tuple[str, str | None], float | None] = {}
 
     def run(self) -> Outcome:
@@ -140,6 +141,7 @@ class Driver:
                 self._run("report", ["build_report"])
             elif not self._outcome.ran:
                 self._settle_tracking()
+        self._outcome.report = self._report_path()
         return self._outcome
 
     def stages(self) -> Iterator[Stage]:
@@ -161,19 +163,20 @@ class Driver:
         return sum(self._store.current(f"{name}.update_policy") is not None for name in names)
 
     def _remove_leftovers(self) -> None:
-        project = self._session.project
-        found = leftovers.uncommitted(project, self._outcome.experiment, self._store)
-        freed = leftovers.remove(found, project)
+        catalog = self._session.catalog()
+        names = {*FIRST_STAGES, iteration_name(1), "report"}
+        outputs = {out for name in names for out in self._session.pipeline(name).all_outputs()}
+        found = leftovers.uncommitted(self._experiment, leftovers.places(catalog, outputs))
+        freed = leftovers.remove(found, self._experiment.project)
         if found:
             progress.current().say(
                 f"removed {len(found)} leftovers of an interrupted run ({freed / 1e6:.1f} MB)"
             )
 
     def _settle_tracking(self) -> None:
-        settings, scalars = self._parameters.groups["mlflow"], self._parameters.experiment
+        settings = self._parameters.groups["mlflow"]
         if settings["enabled"]:
-            folder, uri = self._history.filepath.parent, settings["tracking_uri"]
-            Tracker(self._session.project, folder, scalars.experiment, uri).settle()
+            Tracker(self._experiment, settings["tracking_uri"]).settle()
 
     def _left_out(self, index: int, *, last: bool) -> frozenset[str]:
         if last:
@@ -181,6 +184,10 @@ class Driver:
         every = self._parameters.groups["evaluation"]["every"]
         validated = every and index % every == 0
         return frozenset({"evaluate_policy"} if validated else _EVALUATIONS)
+
+    def _report_path(self) -> str:
+        path = kedro_adapter.location(self._session.catalog()["report_html"])
+        return self._experiment.relative(path) if path is not None else ""
 
     def _report_is_current(self) -> bool:
         """Whether the last report read exactly what is committed now, and is whole.
@@ -191,12 +198,13 @@ class Driver:
         if report is None or not all(self._is_whole(record) for record in report.outputs):
             return False
         read = {(record.dataset, record.version) for record in report.inputs}
-        now = {(found.record.dataset, found.version) for found in self._history.committed()}
-        inputs = (self._store.committed(name) for name in ("tasks", "demonstrations"))
+        committed = history_of(self._session.catalog()).committed()
+        now = {(found.record.dataset, found.version) for found in committed}
+        inputs = (self._experiment.current(name) for name in ("tasks", "demonstrations"))
         return read == now | {(i.record.dataset, i.version) for i in inputs if i is not None}
 
     def _is_whole(self, record: OutputRecord) -> bool:
-        path = self._session.project / record.path
+        path = self._experiment.path(record)
         return path.is_file() and content_sha256(path) == record.sha256
 
     def _should_stop(self, iteration: str) -> bool:
@@ -207,12 +215,12 @@ class Driver:
 
     def _validation_score(self, iteration: str) -> float | None:
         """Exact match on the validation split; None if it was not played, or nothing was scored."""
-        committed = self._store.committed(f"{iteration}.validation")
+        committed = self._experiment.current(f"{iteration}.validation")
         if committed is None:
             return None
         key = (committed.record.dataset, committed.version)
         if key not in self._scores:
-            table = self._session.load(committed)
+            table = self._experiment.table(committed.record)
             whole = table[table["family"].isna()]["exact_match"].dropna()
             self._scores[key] = None if whole.empty else float(whole.min())
         return self._scores[key]

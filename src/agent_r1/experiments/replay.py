@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow.parquet as pq
 
 from agent_r1 import tables
-from agent_r1.lineage import InputRecord, LineageError, ManifestStore
-from agent_r1.pipelines.evaluation.nodes import choose_tasks, evaluation_requests
+from agent_r1.lineage import Experiment, InputRecord, LineageError, ManifestStore
+from agent_r1.pipelines.evaluation.nodes import evaluated_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.pipelines.reward.nodes import score_rewards
-from agent_r1.pipelines.rollout.dynamic_sampling import outcomes, sampled_again
+from agent_r1.pipelines.rollout.dynamic_sampling import group_outcomes, sampled_again
 from agent_r1.pipelines.rollout.nodes import rollout_requests, task_order
 from agent_r1.rollout import RolloutParameters, TrajectoryRequest, replay_trajectories
 from agent_r1.rollout.collector import OnProgress
@@ -62,8 +61,7 @@ class Replayed:
 
 
 def replay(
-    project: Path,
-    store: ManifestStore,
+    experiment: Experiment,
     iteration: str,
     stage: str = "generate_rollouts",
     on_progress: OnProgress | None = None,
@@ -71,8 +69,7 @@ def replay(
     """Execute what an iteration's trajectories did again.
 
     Args:
-        project: root of the project; recorded paths are relative to it.
-        store: the experiment's manifests.
+        experiment: whose trajectories.
         iteration: such as ``iter_00003``.
         stage: whose trajectories: a key of `STAGES`.
         on_progress: called with (ended trajectories, all trajectories, tokens).
@@ -80,17 +77,17 @@ def replay(
     Raises:
         LineageError: the stage is not committed, or something that it read is gone.
     """
-    return _Replay(project, store, iteration, stage).run(on_progress)
+    return _Replay(experiment, iteration, stage).run(on_progress)
 
 
 class _Replay:
-    def __init__(self, project: Path, store: ManifestStore, iteration: str, stage: str) -> None:
+    def __init__(self, experiment: Experiment, iteration: str, stage: str) -> None:
         node = f"{iteration}.{stage}"
-        manifest = store.newest(node)
+        manifest = experiment.manifests.newest(node)
         if manifest is None:
-            raise LineageError(f"{node} is not committed; there are {_played(store, stage)}")
-        self._project = project
-        self._store = store
+            played = _played(experiment.manifests, stage)
+            raise LineageError(f"{node} is not committed; there are {played}")
+        self._experiment = experiment
         self._iteration = iteration
         self._stage = stage
         self._manifest = manifest
@@ -102,7 +99,7 @@ class _Replay:
         assert record is not None
         policy = self._policy()
         result = replay_trajectories(
-            _read(self._project / record.path),
+            self._experiment.table(record),
             self._requests(tasks),
             documents,
             self._tokenizer(policy.path),
@@ -142,7 +139,7 @@ class _Replay:
         evaluation = EvaluationParameters.read(self._parameter("evaluation"), "evaluation")
         if self._stage == "validate_policy":
             evaluation = evaluation.model_copy(update={"splits": ("validation",)})
-        chosen = choose_tasks(tables.conform(tasks, "tasks"), evaluation)
+        chosen = evaluated_tasks(tables.conform(tasks, "tasks"), evaluation)
         return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
 
     def _sampled_groups(self) -> pd.DataFrame | None:
@@ -150,7 +147,7 @@ class _Replay:
         record = self._manifest.output(f"{self._iteration}.{GROUPS}")
         if record is None or not self._rollout().dynamic_sampling.enabled:
             return None
-        return _read(self._project / record.path)
+        return self._experiment.table(record)
 
     def _compare_groups(
         self, groups: pd.DataFrame, tasks: pd.DataFrame, replayed: pd.DataFrame
@@ -158,7 +155,7 @@ class _Replay:
         """``replayed``: the rollouts that should have been kept."""
         rollout, seed = self._rollout(), self._parameter("seed")
         order = task_order(tasks, rollout, seed, self._iteration)
-        played = outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
+        played = group_outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
         again = sampled_again(groups, order, rollout, played, self._iteration)
         return compare_tables(groups, again, GROUPS)
 
@@ -167,11 +164,11 @@ class _Replay:
 
     def _rewards(self, name: str) -> tuple[pd.DataFrame, Any] | None:
         """The table of rewards, and the parameters that made it."""
-        committed = self._store.committed(name)
+        committed = self._experiment.current(name)
         if committed is None:
             return None
-        parameters = self._store.read(committed.manifest).parameters["params:reward"]
-        return _read(self._project / committed.record.path), parameters
+        manifest = self._experiment.manifests.read(committed.manifest)
+        return self._experiment.table(committed.record), manifest.parameters["params:reward"]
 
     def _policy(self) -> InputRecord:
         """The input record of the policy that acted."""
@@ -183,26 +180,21 @@ class _Replay:
         """The policy's folder; where it was pruned, one that all policies come from."""
         paths = [policy]
         for name in ("iter_00000.policy", "base.policy"):
-            committed = self._store.committed(name)
+            committed = self._experiment.current(name)
             paths += [committed.record.path] if committed else []
-        folder = next((folder for path in paths if (folder := self._project / path).is_dir()), None)
+        folder = next(
+            (folder for path in paths if (folder := self._experiment.project / path).is_dir()), None
+        )
         if folder is None:
             raise LineageError(f"none of {', '.join(paths)} is there, so there is no tokenizer")
         return folder
 
     def _input(self, name: str) -> pd.DataFrame:
         record = next(each for each in self._manifest.inputs if each.dataset == name)
-        return _read(self._project / record.path)
+        return self._experiment.table(record)
 
     def _parameter(self, name: str) -> Any:
         return self._manifest.parameters[f"params:{name}"]
-
-
-def _read(path: Path) -> pd.DataFrame:
-    try:
-        return tables.to_frame(pq.read_table(path, partitioning=None))
-    except (OSError, ValueError) as error:  # pyarrow's errors are of these kinds
-        raise LineageError(f"cannot read {path}: {error}. See kedro verify.") from error
 
 
 def _played(store: ManifestStore, stage: str) -> str:

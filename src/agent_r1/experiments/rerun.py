@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,17 +24,15 @@ from omegaconf import OmegaConf
 
 from agent_r1.configuration.groups import recorded_parameters
 from agent_r1.configuration.presets import read_preset
-from agent_r1.datasets import HistoryDataset
 from agent_r1.display import progress
 from agent_r1.experiments.driver import FIRST_STAGES, Driver, Outcome
-from agent_r1.experiments.experiment import history_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, resolved_parameters
 from agent_r1.experiments.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 from agent_r1.experiments.session import Session
-from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, Manifest, ManifestStore
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
-from agent_r1.lineage.lock import locked
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
@@ -96,10 +95,8 @@ class Rerunner:
         self._env = env
         runtime = {"experiment": experiment} if experiment else {}
         with Session(project, runtime, env) as session:
-            history = history_of(session.catalog())
-        self._history = history
-        self._store = history.store
-        self._experiment = history.filepath.parent.name
+            self._experiment = experiment_of(session.catalog())
+        self._store = self._experiment.manifests
 
     def rerun(self, request: Request) -> Rerun:
         """Run a stage again.
@@ -113,10 +110,10 @@ class Rerunner:
         manifest = self._store.newest(node.name)
         if manifest is None:
             raise LineageError(
-                f"{node.name} has not run in experiment '{self._experiment}': kedro run --params "
-                f"experiment={self._experiment}"
+                f"{node.name} has not run in experiment '{self._experiment.name}': kedro run "
+                f"--params experiment={self._experiment.name}"
             )
-        check_inputs(self._project, self._store, manifest)
+        check_inputs(self._experiment, manifest)
         if request.downstream == "fork":
             return self._fork(request, pipeline, node, manifest)
         with self._running(request, manifest) as (session, branch, changes):
@@ -128,7 +125,7 @@ class Rerunner:
             result = self._compare(self._store, manifest, version, changes)
             if advances:
                 parameters = resolved_parameters(session.catalog())
-                result.outcome = Driver(session, self._history, parameters, branch).run()
+                result.outcome = Driver(session, self._experiment, parameters, branch).run()
             else:
                 result.downstream = self._committed_dependents(node)
         return result
@@ -157,11 +154,11 @@ class Rerunner:
     def _running(
         self, request: Request, manifest: Manifest
     ) -> Iterator[tuple[Session, Branch, dict[str, tuple[Any, Any]]]]:
-        branches = self._history.book.all()
+        branches = self._experiment.branches.all()
         keep = request.downstream == "keep"
         base = branches[manifest.branch] if keep else branches[-1]
         asked = self._asked(request.overrides)
-        runtime = self._runtime(base, asked, self._experiment)
+        runtime = self._runtime(base, asked, self._experiment.name)
         with Session(self._project, runtime, self._env) as session:
             flat = resolved_parameters(session.catalog()).flat()
             changes = differences(recorded_parameters(base.parameters), flat)
@@ -170,7 +167,7 @@ class Rerunner:
             if changes and not keep:
                 node = manifest.node
                 branch = Branch(len(branches), flat, "rerun", node, changes, created_at=now())
-            with locked(self._history.filepath.parent):
+            with self._experiment.lock():
                 yield session, branch, changes
 
     def _runtime(self, base: Branch, asked: Mapping[str, Any], experiment: str) -> dict[str, Any]:
@@ -215,35 +212,35 @@ class Rerunner:
         return [name for name in names if self._store.current(name) is not None]
 
     def _fork(self, request: Request, pipeline: str, node: Node, manifest: Manifest) -> Rerun:
-        branches = self._history.book.all()
+        branches = self._experiment.branches.all()
         name = request.fork or self._free_name()
         asked = self._asked(request.overrides)
         runtime = self._runtime(branches[-1], asked, name)
         with Session(self._project, runtime, self._env) as session:
             parameters = resolved_parameters(session.catalog())
-            history = history_of(session.catalog())
-            if history.store.iterations() or history.filepath.exists():
+            fork = experiment_of(session.catalog())
+            if fork.exists:
                 raise ParameterError(f"there is an experiment '{name}' already; name another")
             flat = parameters.flat()
             changes = differences(recorded_parameters(branches[-1].parameters), flat)
             check_changes(changes, asked)
             warn_of_kept_readers(session.pipeline(pipeline), node, changes)
             branch = Branch(
-                len(branches), flat, "fork", node.name, changes, self._experiment, now()
+                len(branches), flat, "fork", node.name, changes, self._experiment.name, now()
             )
-            with locked(history.filepath.parent):
+            with fork.lock():
                 # Branches first: whatever is missing after a crash, a run makes with these.
                 for each in (*branches, branch):
-                    history.book.write(each)
-                self._share(session, node, history)
-                outcome = Driver(session, history, parameters, branch).run()
-        version = history.store.newest(node.name)
+                    fork.branches.write(each)
+                self._share(session, node, fork)
+                outcome = Driver(session, fork, parameters, branch).run()
+        version = fork.manifests.newest(node.name)
         assert version is not None
-        result = self._compare(history.store, manifest, version.version, changes)
+        result = self._compare(fork.manifests, manifest, version.version, changes)
         result.outcome = outcome
         return result
 
-    def _share(self, session: Session, node: Node, history: HistoryDataset) -> None:
+    def _share(self, session: Session, node: Node, fork: Experiment) -> None:
         """Adopt all that does not depend on the node, and what that was made from."""
         stages = self._stages(session)
         names = [each.name for stage in stages for each in stage.nodes]
@@ -259,13 +256,11 @@ class Rerunner:
                 if record.manifest is not None:
                     todo.append(self._store.root / record.manifest)
         for path in sorted(adopted):
-            history.store.adopt(path, self._store.root)
+            fork.manifests.adopt(path, self._store.root)
 
     def _free_name(self) -> str:
-        folder, number = self._history.filepath.parents[1], 1
-        while (folder / f"{self._experiment}-fork{number}").exists():
-            number += 1
-        return f"{self._experiment}-fork{number}"
+        names = (f"{self._experiment.name}-fork{number}" for number in count(1))
+        return next(name for name in names if not self._experiment.beside(name).exists())
 
 
 def _pins(node: Node, manifest: Manifest) -> dict[str, str]:

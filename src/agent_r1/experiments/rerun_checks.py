@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from agent_r1.lineage import LineageError, Manifest, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, Manifest
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError
 from agent_r1.storage.hashing import content_sha256
@@ -18,16 +17,16 @@ from agent_r1.storage.hashing import content_sha256
 logger = logging.getLogger(__name__)
 
 
-def check_inputs(project: Path, store: ManifestStore, manifest: Manifest) -> None:
+def check_inputs(experiment: Experiment, manifest: Manifest) -> None:
     """What is read again must be what was read before.
 
     Raises:
         LineageError: an input is gone, was changed, or was pruned.
     """
     for record in manifest.inputs:
-        path = project / record.path
+        path = experiment.path(record)
         if record.manifest is not None:
-            source = store.read(store.root / record.manifest)
+            source = experiment.manifests.read(experiment.manifests.root / record.manifest)
             if record.dataset in source.pruned:
                 raise LineageError(
                     f"'{record.dataset}' (version {record.version}), which {manifest.node} "

@@ -1,8 +1,4 @@
-"""The one place that knows Kedro's session: many runs in one process.
-
-`KedroServiceSession` "may occasionally contain breaking changes", so everything that the driver
-needs of it goes through `Session`, and a contract test runs against the installed Kedro.
-"""
+"""Many Kedro runs in one process, with the same runtime parameters."""
 
 from __future__ import annotations
 
@@ -11,14 +7,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from kedro.framework.project import pipelines, settings
+from kedro.framework.project import pipelines
 from kedro.framework.session.service_session import KedroServiceSession
 from kedro.io import CatalogProtocol
-from kedro.io.core import generate_timestamp
 from kedro.pipeline import Pipeline
 
-from agent_r1.lineage import Committed
-from agent_r1.lineage.pinning import pin
+from agent_r1 import kedro_adapter
 
 
 class Session:
@@ -65,15 +59,7 @@ class Session:
 
     def catalog(self) -> CatalogProtocol:
         """The datasets, without any run: nothing is pinned."""
-        context = self._session.load_context(self._runtime_params)
-        context._pipelines_to_validate = []
-        return context._get_catalog(catalog_class=settings.DATA_CATALOG_CLASS)
-
-    def load(self, committed: Committed) -> Any:
-        """A dataset in this version."""
-        dataset = self.catalog()[committed.record.dataset]
-        pin(dataset, committed, self.project)
-        return dataset.load()
+        return kedro_adapter.catalog_of(self._session.load_context(self._runtime_params))
 
     def run(
         self,
@@ -94,7 +80,7 @@ class Session:
         Raises:
             Exception: whatever a node raised.
         """
-        version = generate_timestamp()
+        version = kedro_adapter.new_version()
         try:
             self._session.run(
                 run_id=version,
@@ -104,12 +90,6 @@ class Session:
                 runtime_params=self._runtime_params,
             )
         except KeyboardInterrupt as interrupt:
-            self._tell_hooks(interrupt)
+            kedro_adapter.report_interrupt(self._session, interrupt)
             raise
         return version
-
-    def _tell_hooks(self, interrupt: KeyboardInterrupt) -> None:
-        """Kedro tells its hooks of an `Exception` only, and a user who gives up is none."""
-        self._session._hook_manager.hook.on_pipeline_error(
-            error=interrupt, run_params={}, pipeline=Pipeline([]), catalog=None
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from kedro.framework.hooks import hook_impl
@@ -15,8 +14,8 @@ from pydantic import BaseModel
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import Resolved
 from agent_r1.display import progress
-from agent_r1.experiments.experiment import history_of, resolved_parameters
-from agent_r1.lineage import attempt, lock
+from agent_r1.experiments.experiment import experiment_of, resolved_parameters
+from agent_r1.lineage import attempt
 from agent_r1.lineage.branches import start
 from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
@@ -41,7 +40,7 @@ class LineageHooks:
             LineageError: an input was never committed.
         """
         self._parameters = resolved_parameters(catalog)
-        self._release = lock.acquire(history_of(catalog).filepath.parent)
+        self._release = experiment_of(catalog).take()
         try:
             self._recorder = self._prepare(run_params, pipeline, catalog, self._parameters)
         except BaseException:
@@ -55,26 +54,18 @@ class LineageHooks:
         catalog: CatalogProtocol,
         parameters: Resolved,
     ) -> Recorder:
-        scalars, history = parameters.experiment, history_of(catalog)
-        project = Path(run_params["project_path"])
+        experiment = experiment_of(catalog)
         pin_inputs(
-            pipeline,
-            catalog,
-            history.store,
-            project,
-            lambda name: producer_command(name, scalars.experiment),
+            pipeline, catalog, experiment, lambda name: producer_command(name, experiment.name)
         )
         capacity = attempt.current()
-        branch = capacity.branch or history.book.newest() or start(parameters.flat())
+        branch = capacity.branch or experiment.branches.newest() or start(parameters.flat())
         return Recorder(
-            project,
+            experiment,
             catalog,
-            history.store,
-            experiment=scalars.experiment,
-            seed=scalars.seed,
+            seed=parameters.experiment.seed,
             version=run_params["run_id"],
             environment=run_params["env"],
-            book=history.book,
             branch=branch,
             recorded=parameter_groups.recorded_parameters(branch.parameters),
             advances=capacity.advances,

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 from kedro.framework.hooks import hook_impl
 from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 
+from agent_r1 import kedro_adapter
 from agent_r1.configuration.groups import Resolved
-from agent_r1.experiments.experiment import history_of, resolved_parameters
-from agent_r1.lineage import ManifestStore, attempt
+from agent_r1.experiments.experiment import experiment_of, resolved_parameters
+from agent_r1.lineage import Experiment, attempt
 from agent_r1.tracking.mlflow import Status, Tracker, is_child
 from agent_r1.tracking.run_record import RunRecord
 
@@ -29,7 +29,7 @@ class TrackingHooks:
         self._trackers: dict[tuple[str, str], Tracker] = {}
         self._tracker: Tracker | None = None
         self._run: RunRecord | None = None
-        self._store: ManifestStore | None = None
+        self._experiment: Experiment | None = None
 
     @hook_impl(trylast=True)
     def before_pipeline_run(
@@ -37,9 +37,9 @@ class TrackingHooks:
     ) -> None:
         """Start the child run."""
         parameters = resolved_parameters(catalog)
-        self._store = history_of(catalog).store
+        self._experiment = experiment_of(catalog)
         self._run = RunRecord(run_params, pipeline)
-        self._tracker = self._tracker_of(parameters, catalog)
+        self._tracker = self._tracker_of(parameters, self._experiment)
         if self._tracker is not None and is_child(self._run.stage):
             everything = parameters.lookup("parameters")
             branch = attempt.current().branch
@@ -68,8 +68,8 @@ class TrackingHooks:
             self._tracker.open(
                 parameters.groups["mlflow"]["experiment_name"], parameters.lookup("parameters")
             )
-            files = [Path(str(catalog[name]._filepath)) for name in self._run.written]
-            self._tracker.log_artifacts(files)
+            places = (kedro_adapter.location(catalog[name]) for name in self._run.written)
+            self._tracker.log_artifacts([path for path in places if path is not None])
         if complete or not attempt.current().advances:
             self._tracker.close("FINISHED" if complete else None)
 
@@ -86,19 +86,15 @@ class TrackingHooks:
             logger.warning("MLflow was not told that the run failed: %s", reason)
 
     def _end(self, status: Status) -> None:
-        run, tracker, store = self._run, self._tracker, self._store
-        if run is not None and tracker is not None and store is not None:
-            tracker.end_child(run.stage, run.produced(store), status)
+        run, tracker, experiment = self._run, self._tracker, self._experiment
+        if run is not None and tracker is not None and experiment is not None:
+            tracker.end_child(run.stage, run.produced(experiment.manifests), status)
 
-    def _tracker_of(self, parameters: Resolved, catalog: CatalogProtocol) -> Tracker | None:
+    def _tracker_of(self, parameters: Resolved, experiment: Experiment) -> Tracker | None:
         settings = parameters.groups["mlflow"]
         if not settings["enabled"]:
             return None
-        assert self._run is not None
-        folder = history_of(catalog).filepath.parent
-        key = (str(folder), settings["tracking_uri"])
+        key = (str(experiment.folder), settings["tracking_uri"])
         if key not in self._trackers:
-            self._trackers[key] = Tracker(
-                self._run.project, folder, parameters.experiment.experiment, key[1]
-            )
+            self._trackers[key] = Tracker(experiment, settings["tracking_uri"])
         return self._trackers[key]

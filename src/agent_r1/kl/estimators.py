@@ -1,8 +1,13 @@
-"""Estimators of KL(policy || reference) from sampled tokens.
+"""Estimators of KL(policy || reference) from sampled tokens, for the KL in the loss and for the KL
+in the reward.
 
-J. Schulman, "Approximating KL Divergence" (2020): with r = reference / policy at a token sampled
-from the policy, k1 = -log r, k2 = (log r)² / 2, k3 = r - 1 - log r. k1 and k3 are unbiased values;
-as a *loss* k1 has a constant gradient, whatever the policies, and is refused there.
+J. Schulman, "Approximating KL Divergence" (2020, http://joschu.net/blog/kl-approx.html): with
+r = reference / policy at a token sampled from the policy, k1 = -log r, k2 = (log r)² / 2,
+k3 = r - 1 - log r. k1 and k3 are unbiased.
+
+1. In a reward the estimates are numbers without a gradient: r - β · k1 (D. Ziegler et al.,
+   "Fine-Tuning Language Models from Human Preferences", arXiv:1909.08593).
+2. In a loss the gradient of k1 is constant, whatever the policies, so k1 is refused there.
 """
 
 from __future__ import annotations
@@ -41,7 +46,7 @@ KL_ESTIMATORS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] =
 }
 
 LOSS_ESTIMATORS = ("k2", "k3")
-"""Those whose gradient lowers the KL."""
+"""Estimators whose gradient lowers the KL."""
 
 
 def kl_estimator(name: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:

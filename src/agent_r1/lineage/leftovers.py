@@ -5,21 +5,42 @@ Nothing reads them. They are removed when the experiment runs next, by the holde
 
 from __future__ import annotations
 
-import re
+import glob
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from agent_r1.lineage.store import ManifestStore
+from kedro.io import CatalogProtocol
+
+from agent_r1 import kedro_adapter
+from agent_r1.lineage.experiment import Experiment
 from agent_r1.storage.atomic import PART
 from agent_r1.storage.staging import STAGING, abandoned
 
-VERSION = re.compile(r"\d{4}-\d\d-\d\dT\d\d\.\d\d\.\d\d\.\d{3}Z")
-"""Kedro's save versions. Folders of other names are the user's, and left alone."""
+_ANY = "any-iteration"
+"""Stands for an iteration's name, to find the datasets of all of them."""
+_HALF = f".*{PART}"
 
 
-def uncommitted(project: Path, experiment: str, store: ManifestStore) -> list[Path]:
+def places(catalog: CatalogProtocol, datasets: Iterable[str]) -> list[Path]:
+    """The folders of versions that these datasets have on the disk, in every iteration.
+
+    Args:
+        catalog: the experiment's.
+        datasets: full names; of an iteration's dataset, the name in any one iteration will do.
+    """
+    found: set[Path] = set()
+    for name in sorted({_in_any_iteration(name) for name in datasets}):
+        dataset = catalog.get(name)
+        path = kedro_adapter.location(dataset) if dataset is not None else None
+        if path is not None:
+            pattern = glob.escape(str(path)).replace(_ANY, "*")
+            found.update(Path(place) for place in glob.glob(pattern))
+    return sorted(found)
+
+
+def uncommitted(experiment: Experiment, places: Iterable[Path]) -> list[Path]:
     """Versions of the experiment's datasets that no manifest names, those that were to be pruned,
     and temporary files.
 
@@ -27,11 +48,13 @@ def uncommitted(project: Path, experiment: str, store: ManifestStore) -> list[Pa
         LineageError: a manifest cannot be read, so what it commits is not known.
     """
     known: dict[Path, bool] = {}
-    for _, manifest in store.all():
+    for _, manifest in experiment.manifests.all():
         for record in manifest.outputs:
             pruned = record.dataset in manifest.pruned
-            known[(project / record.path).parent] = not pruned
-    return [path for path in _candidates(project, experiment) if not known.get(path, False)]
+            known[experiment.path(record).parent] = not pruned
+    candidates = {path for place in places for path in _candidates(place)}
+    candidates.update(experiment.folder.rglob(_HALF))
+    return [path for path in sorted(candidates) if not known.get(path, False)]
 
 
 def remove(paths: list[Path], project: Path) -> int:
@@ -47,20 +70,17 @@ def remove(paths: list[Path], project: Path) -> int:
     return freed
 
 
-def _candidates(project: Path, experiment: str) -> Iterator[Path]:
-    for layer in sorted((project / "data").glob("0[2-8]_*")):
-        yield from _below(layer / experiment)
+def _in_any_iteration(name: str) -> str:
+    namespace, dot, rest = name.rpartition(".")
+    return f"{_ANY}{dot}{rest}" if namespace else name
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if path.name.startswith(".") and path.name.endswith(PART):
+def _candidates(place: Path) -> Iterator[Path]:
+    """What may be left of a dataset. Folders with other names than a version's are the user's."""
+    yield from place.glob(_HALF)
+    for path in place.iterdir() if place.is_dir() else ():
+        if path.is_dir() and not path.is_symlink() and kedro_adapter.VERSION.fullmatch(path.name):
             yield path
-        elif path.is_dir() and not path.is_symlink():
-            if VERSION.fullmatch(path.name):
-                yield path
-            else:
-                yield from _below(path)
 
 
 def _remove_empty(folder: Path) -> None:

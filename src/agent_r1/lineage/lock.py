@@ -1,26 +1,27 @@
 """One writer at a time for an experiment; different experiments run side by side.
 
-The lock is the operating system's, on ``<experiment>/.lock``: it is gone with the process that held
-it, however that died, so a dead holder's lock is simply taken. The file says who holds it.
+The operating system holds the lock, on ``<experiment>/.lock``, and frees it when the process ends,
+however it ends. ``.holder.json`` beside it says who took it last.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-FILE = ".lock"
+from filelock import FileLock, Timeout
 
-_HELD: dict[Path, int] = {}
-"""Locks of this process, and how often each was taken: a driver's runs are inside of its own."""
+FILE, HOLDER = ".lock", ".holder.json"
+
+_LOCKS: dict[Path, FileLock] = {}
+"""One object per file: it counts how often this process took it. A driver's runs are inside its
+own."""
 
 
 class LockedError(RuntimeError):
@@ -41,72 +42,45 @@ def locked(experiment: Path) -> Iterator[None]:
         release()
 
 
-@contextmanager
-def one_at_a_time(path: Path) -> Iterator[None]:
-    """Wait until no other process is in such a block with the same lock file."""
+def one_at_a_time(path: Path) -> FileLock:
+    """A context that waits until no other process is inside one with the same lock file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+    return FileLock(path)
 
 
-def acquire(experiment: Path) -> Any:
+def acquire(experiment: Path) -> Callable[[], None]:
     """Take the lock. Returns the function that gives it back.
 
     Raises:
         LockedError: another process holds it.
     """
-    path = (experiment / FILE).absolute()
-    if path in _HELD:
-        _HELD[path] += 1
-    else:
-        handle = _take(path)
-        _HELD[path] = 1
-        _HANDLES[path] = handle
-
-    def release() -> None:
-        _HELD[path] -= 1
-        if not _HELD[path]:
-            del _HELD[path]
-            os.close(_HANDLES.pop(path))
-
-    return release
-
-
-_HANDLES: dict[Path, int] = {}
-
-
-def _take(path: Path) -> int:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    folder = experiment.absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = _LOCKS.setdefault(folder, FileLock(folder / FILE, thread_local=False))
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
+        lock.acquire(blocking=False)
+    except Timeout:
         raise LockedError(
-            f"experiment '{path.parent.name}' is in use by {_holder(path)}. Wait until it ends, or "
+            f"experiment '{folder.name}' is in use by {_holder(folder)}. Wait until it ends, or "
             "name another experiment with --params experiment=NAME"
         ) from None
-    holder = {
-        "process": os.getpid(),
-        "host": platform.node(),
-        "since": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-    }
-    os.ftruncate(handle, 0)
-    os.write(handle, (json.dumps(holder) + "\n").encode())
-    return handle
+    if lock.lock_counter == 1:
+        holder = {
+            "process": os.getpid(),
+            "host": platform.node(),
+            "since": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        }
+        (folder / HOLDER).write_text(json.dumps(holder) + "\n", encoding="utf-8")
+    return lock.release
 
 
-def _holder(path: Path) -> str:
+def _holder(folder: Path) -> str:
     try:
-        holder = json.loads(path.read_text(encoding="utf-8"))
+        holder = json.loads((folder / HOLDER).read_text(encoding="utf-8"))
         return (
             f"process {holder['process']} on {holder['host']} since {holder['since']} "
             f"({holder['command']})"
         )
-    except (OSError, ValueError, KeyError):  # it has just been taken
+    except (OSError, ValueError, KeyError):  # it was taken a moment ago
         return "another process"

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path, PurePosixPath
 
-from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol, Version
+from kedro.io import AbstractDataset, CatalogProtocol
 from kedro.pipeline import Pipeline
 
-from agent_r1.lineage.store import Committed, LineageError, ManifestStore
+from agent_r1 import kedro_adapter
+from agent_r1.lineage.experiment import Experiment
+from agent_r1.lineage.store import Committed, LineageError
 
 
 def pin_inputs(
     pipeline: Pipeline,
     catalog: CatalogProtocol,
-    store: ManifestStore,
-    project: Path,
+    experiment: Experiment,
     how_to_make: Callable[[str], str],
 ) -> dict[str, str]:
     """Fix the load version of every versioned free input of ``pipeline`` in ``catalog``.
@@ -26,8 +26,7 @@ def pin_inputs(
     Args:
         pipeline: what is about to run.
         catalog: its datasets; changed in place.
-        store: the experiment's manifests.
-        project: its root; recorded paths are relative to it.
+        experiment: whose versions they are.
         how_to_make: for a dataset's name, the command that makes it.
 
     Returns:
@@ -41,48 +40,43 @@ def pin_inputs(
     missing: list[str] = []
     for name in sorted(pipeline.inputs()):
         dataset = None if name.startswith(("params:", "parameters")) else catalog.get(name)
-        if not isinstance(dataset, AbstractVersionedDataset) or dataset._version is None:
+        if dataset is None or not kedro_adapter.is_versioned(dataset):
             continue
-        chosen = dataset._version.load
-        committed = store.committed(name, chosen)
-        problem = _problem(name, chosen, committed, project)
+        chosen = kedro_adapter.chosen_version(dataset)
+        committed = experiment.current(name, chosen)
+        problem = _problem(name, chosen, committed, experiment)
         if problem is not None:
             missing.append(f"{problem}; make it with: {how_to_make(name)}")
             continue
         assert committed is not None
         assert committed.version is not None
-        pin(dataset, committed, project)
+        pin(dataset, committed, experiment)
         pins[name] = committed.version
     if missing:
         raise LineageError("\n".join(missing))
     return pins
 
 
-def pin(dataset: AbstractDataset, committed: Committed, project: Path) -> None:
+def pin(dataset: AbstractDataset, committed: Committed, experiment: Experiment) -> None:
     """Let a versioned dataset load this version, from where its manifest says that it is.
 
     That may be another experiment's folder: a fork shares what was made before it.
     """
-    assert isinstance(dataset, AbstractVersionedDataset)
-    assert dataset._version is not None
-    folder = (project / committed.record.path).parent.parent
-    if dataset._filepath != PurePosixPath(folder):
-        dataset._filepath = PurePosixPath(folder)
-    dataset._version = Version(committed.version, dataset._version.save)
-    dataset._clear_version_cache()
+    folder = experiment.path(committed.record).parent.parent
+    kedro_adapter.pin(dataset, committed.version, folder)
 
 
 def _problem(
-    name: str, chosen: str | None, committed: Committed | None, project: Path
+    name: str, chosen: str | None, committed: Committed | None, experiment: Experiment
 ) -> str | None:
     if committed is None or committed.version is None:
         return (
             f"version {chosen} of '{name}' is not committed"
             if chosen
-            else (f"'{name}' is not yet committed")
+            else f"'{name}' is not yet committed"
         )
     if committed.pruned:
         return f"version {committed.version} of '{name}' was pruned by retention"
-    if not (project / committed.record.path).exists():
+    if not experiment.path(committed.record).exists():
         return f"'{name}' was committed, but {committed.record.path} is gone"
     return None

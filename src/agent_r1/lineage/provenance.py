@@ -55,7 +55,7 @@ def code_version(project: Path) -> dict[str, Any]:
 
 def _source_sha256(package: Path, beside: Path) -> str:
     digest = hashlib.sha256()
-    own = [(file, package) for file in sorted(package.rglob("*.py"))]
+    own = [(file, package) for end in ("py", "jinja") for file in sorted(package.rglob(f"*.{end}"))]
     others = [(file, beside) for file in sorted(beside.rglob("*.py"))]
     for file, folder in own + [pair for pair in others if package not in pair[0].parents]:
         digest.update(f"{file.relative_to(folder).as_posix()}\t{file_sha256(file)}\n".encode())

@@ -10,13 +10,15 @@ from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
-from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol
+from kedro.io import AbstractDataset, CatalogProtocol
 from kedro.pipeline.node import Node
 
-from agent_r1.lineage.branches import Branch, BranchBook
+from agent_r1 import kedro_adapter
+from agent_r1.lineage.branches import Branch
+from agent_r1.lineage.experiment import Experiment
 from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
 from agent_r1.lineage.provenance import code_version, device_name, library_versions
-from agent_r1.lineage.store import Committed, LineageError, ManifestStore
+from agent_r1.lineage.store import Committed, LineageError
 from agent_r1.storage.hashing import content_sha256
 
 VOLATILE = frozenset({"rollout_timings"})
@@ -63,42 +65,34 @@ class Recorder:
 
     def __init__(
         self,
-        project: Path,
+        experiment: Experiment,
         catalog: CatalogProtocol,
-        store: ManifestStore,
         *,
-        experiment: str,
         seed: int | None,
         version: str,
         environment: str | None,
-        book: BranchBook,
         branch: Branch,
         recorded: Mapping[str, Any],
         advances: bool,
     ) -> None:
         """
         Args:
-            project: root of the Kedro project; recorded paths are relative to it.
+            experiment: where manifests and branches go.
             catalog: the datasets of the run, inputs pinned.
-            store: where manifests go.
-            experiment: its name.
-            seed: its seed.
+            seed: the experiment's seed.
             version: the save version of the run.
             environment: Kedro's ``--env``.
-            book: where the branch is recorded, before the first manifest that names it.
-            branch: whose parameters the run has.
+            branch: whose parameters the run has; recorded before the first manifest that names it.
             recorded: what its parameters mean to this version of the program: one that is newer
                 than the branch is no difference at its default.
             advances: whether results that differ become the experiment's; see `Manifest.aside`.
         """
-        self._project = project
-        self._catalog = catalog
-        self._store = store
         self._experiment = experiment
+        self._store = experiment.manifests
+        self._catalog = catalog
         self._seed = seed
         self._version = version
         self._environment = environment
-        self._book = book
         self._branch = branch
         self._expected = replace(branch, parameters=recorded)
         self._advances = advances
@@ -135,7 +129,7 @@ class Recorder:
         if not run.outputs:
             return None
         manifest = self._manifest(run)
-        self._book.write(self._branch)
+        self._experiment.branches.write(self._branch)
         return self._store.write(manifest)
 
     def is_aside(self, manifest: Path) -> bool:
@@ -145,14 +139,14 @@ class Recorder:
     def _manifest(self, run: NodeRun) -> Manifest:
         before = self._store.newest(run.node.name)
         return Manifest(
-            experiment=self._experiment,
+            experiment=self._experiment.name,
             node=run.node.name,
             version=self._version,
             inputs=(*run.inputs, *self._used(run.node)),
             outputs=tuple(run.outputs),
             parameters=run.parameters,
             seed=self._seed,
-            code=code_version(self._project),
+            code=code_version(self._experiment.project),
             libraries=library_versions(),
             device=device_name(),
             started_at=run.started_at.isoformat(),
@@ -179,10 +173,10 @@ class Recorder:
         dataset = self._catalog[name]
         if isinstance(dataset, Composite):
             return [self._input(member) for member in dataset.members()]
-        if not _is_versioned(dataset):
+        if not kedro_adapter.is_versioned(dataset):
             return self._raw(name, dataset)
         version = dataset.resolve_load_version()
-        committed = self._store.committed(name, version)
+        committed = self._experiment.current(name, version)
         if committed is None:
             raise LineageError(f"version {version} of '{name}' is not committed")
         return [self._input(committed)]
@@ -199,33 +193,27 @@ class Recorder:
         for name in node.inputs:
             dataset = None if name.startswith(("params:", "parameters")) else self._catalog[name]
             for path in dataset.files_used() if isinstance(dataset, ReadByNode) else ():
-                yield InputRecord(name, None, content_sha256(path), self._relative(path))
+                relative = self._experiment.relative(path)
+                yield InputRecord(name, None, content_sha256(path), relative)
 
     def _raw(self, name: str, dataset: AbstractDataset) -> list[InputRecord]:
-        path = _location(dataset, None)
+        path = kedro_adapter.location(dataset)
         if path is None or not path.exists():  # in memory: the engine
             return []
         if name not in self._raw_hashes:
             self._raw_hashes[name] = content_sha256(path)
-        return [InputRecord(name, None, self._raw_hashes[name], self._relative(path))]
+        relative = self._experiment.relative(path)
+        return [InputRecord(name, None, self._raw_hashes[name], relative)]
 
     def _output(self, name: str, data: Any) -> OutputRecord | None:
-        path = self._path(name)
-        if path is None:
+        dataset = self._catalog[name]
+        path = kedro_adapter.location(dataset, self._version)
+        if path is None:  # it is kept in memory
             return None
-        version = self._version if _is_versioned(self._catalog[name]) else None
+        version = self._version if kedro_adapter.is_versioned(dataset) else None
         rows = len(data) if isinstance(data, pd.DataFrame) else None
-        return OutputRecord(name, version, content_sha256(path), self._relative(path), rows)
-
-    def _path(self, name: str) -> Path | None:
-        """Where this run writes the dataset; None if it is kept in memory."""
-        return _location(self._catalog[name], self._version)
-
-    def _relative(self, path: Path) -> str:
-        try:
-            return path.relative_to(self._project).as_posix()
-        except ValueError:
-            return path.as_posix()
+        relative = self._experiment.relative(path)
+        return OutputRecord(name, version, content_sha256(path), relative, rows)
 
 
 def changed_outputs(before: Manifest, outputs: Iterable[OutputRecord]) -> list[str]:
@@ -237,15 +225,3 @@ def changed_outputs(before: Manifest, outputs: Iterable[OutputRecord]) -> list[s
         and (old := before.output(record.dataset)) is not None
         and old.sha256 != record.sha256
     ]
-
-
-def _is_versioned(dataset: AbstractDataset) -> bool:
-    return isinstance(dataset, AbstractVersionedDataset) and dataset._version is not None
-
-
-def _location(dataset: AbstractDataset, version: str | None) -> Path | None:
-    filepath = getattr(dataset, "_filepath", None)
-    if filepath is None:
-        return None
-    path = Path(str(filepath))
-    return path / version / path.name if version and _is_versioned(dataset) else path

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pydantic import Field
 
+from agent_r1.lineage.experiment import Experiment
 from agent_r1.lineage.manifest import Manifest, OutputRecord
-from agent_r1.lineage.store import ManifestStore
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import MARKER
 
@@ -69,14 +69,9 @@ def kept(
 class Retention:
     """Prunes an experiment's checkpoints."""
 
-    def __init__(self, project: Path, store: ManifestStore) -> None:
-        """
-        Args:
-            project: its root; recorded paths are relative to it.
-            store: the experiment's manifests.
-        """
-        self._project = project
-        self._store = store
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._store = experiment.manifests
         self._done: set[str] = set()
 
     def prune(self, parameters: RetentionParameters, scores: Mapping[int, float]) -> list[str]:
@@ -119,22 +114,22 @@ class Retention:
                     complete = False
                     continue
                 self._store.mark_pruned(path, [record.dataset])
-                self._delete(self._project / record.path)
+                self._delete(self._experiment.path(record))
                 names.append(record.dataset)
         if complete:
             self._done.add(iteration)
         return names
 
     def _is_checkpoint(self, manifest: Manifest, record: OutputRecord) -> bool:
-        own = f"/{self._store.root.parent.name}/" in f"/{record.path}"
-        folder = self._project / record.path
-        return own and record.dataset not in manifest.pruned and folder.is_dir()
+        if manifest.experiment != self._experiment.name or record.dataset in manifest.pruned:
+            return False  # a fork shares what another experiment made
+        return self._experiment.path(record).is_dir()
 
     def _is_shared(self, path: Path) -> bool:
         """Whether a fork has adopted what this manifest commits."""
-        place, own = path.relative_to(self._store.root), self._store.root.parent
-        others = (folder for folder in own.parent.iterdir() if folder != own)
-        return any((other / self._store.root.name / place).is_file() for other in others)
+        place = path.relative_to(self._store.root)
+        others = self._experiment.others()
+        return any((other.manifests.root / place).is_file() for other in others)
 
     def _delete(self, folder: Path) -> None:
         (folder / MARKER).unlink(missing_ok=True)  # half a folder is no checkpoint

@@ -21,9 +21,14 @@ from agent_r1.lineage.store import ManifestStore
 class NodeLike(Protocol):
     """What is needed of a Kedro node."""
 
-    name: str
-    inputs: list[str]
-    outputs: list[str]
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def inputs(self) -> list[str]: ...
+
+    @property
+    def outputs(self) -> list[str]: ...
 
 
 class Staleness:

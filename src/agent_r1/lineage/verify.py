@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent_r1.lineage.branches import ABSENT, Branch, BranchBook
+from agent_r1.lineage.experiment import Experiment
 from agent_r1.lineage.manifest import Manifest
 from agent_r1.lineage.store import LineageError, ManifestStore
 from agent_r1.storage.atomic import strict_json
@@ -65,17 +66,9 @@ class _Check:
     raw: bool = False
 
 
-def verify(
-    project: Path, store: ManifestStore, book: BranchBook, on_progress: OnProgress | None = None
-) -> Verification:
-    """Check an experiment.
-
-    Args:
-        project: root of the project; recorded paths are relative to it.
-        store: the experiment's manifests.
-        book: its branches.
-        on_progress: see `OnProgress`.
-    """
+def verify(experiment: Experiment, on_progress: OnProgress | None = None) -> Verification:
+    """Check an experiment; see the module's docstring, and `OnProgress`."""
+    project, store, book = experiment.project, experiment.manifests, experiment.branches
     result = Verification()
     manifests = dict(_readable(project, store, result))
     result.manifests = len(store.every_path())

@@ -1,14 +1,17 @@
-"""Objectives by the name that stands in ``conf/``: a new one is a file here and a line below."""
+"""Objectives by their name in ``conf/``: a new one is a file here and a line below.
+
+One of another package is named by its import path: ``my_package.losses:HINGE``.
+"""
 
 from __future__ import annotations
 
+from agent_r1.extras import named_object
 from agent_r1.losses.base import Objective
 from agent_r1.losses.cispo import cispo
 from agent_r1.losses.dpo import dpo
 from agent_r1.losses.gspo import gspo
 from agent_r1.losses.ppo_clip import ppo_clip
 from agent_r1.losses.sft import sft
-from agent_r1.parameters import ParameterError, nearest
 
 OBJECTIVES: dict[str, Objective] = {
     "ppo_clip": Objective(ppo_clip),
@@ -20,11 +23,10 @@ OBJECTIVES: dict[str, Objective] = {
 
 
 def objective(name: str) -> Objective:
-    """The objective of this name.
+    """The objective that a name or an import path stands for.
 
     Raises:
-        ParameterError: there is none; the nearest known one is named.
+        ParameterError: as `named_object`.
     """
-    if name not in OBJECTIVES:
-        raise ParameterError(f"unknown objective '{name}'.{nearest(name, OBJECTIVES)}")
-    return OBJECTIVES[name]
+    found: Objective = named_object("objective", name, OBJECTIVES, Objective)
+    return found

@@ -164,7 +164,7 @@ def _missing(prediction: str, reference: Any) -> int:
     return int(not substring(prediction, [str(reference)]))
 
 
-METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {
+ANSWER_METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {
     "exact_match": exact_match,
     "f1": f1,
     "substring": substring,

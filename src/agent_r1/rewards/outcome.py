@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from agent_r1.rewards.answers import METRICS, coverage, extract_answer, numeric
+from agent_r1.rewards.answers import ANSWER_METRICS, coverage, extract_answer, numeric
 from agent_r1.rewards.base import Steps, TermParameters
 
 
@@ -50,4 +50,4 @@ def outcome(steps: Steps, parameters: OutcomeParameters) -> np.ndarray:
 def _metric(parameters: OutcomeParameters) -> Callable[[str, Sequence[str]], float]:
     if parameters.metric == "numeric":
         return functools.partial(numeric, tolerance=parameters.tolerance)
-    return METRICS[parameters.metric]
+    return ANSWER_METRICS[parameters.metric]

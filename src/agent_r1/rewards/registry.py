@@ -1,13 +1,11 @@
-"""Reward terms by the name that stands in ``conf/``: a new one is a file here and a line below.
+"""Reward terms by their name in ``conf/``: a new one is a file here and a line below.
 
 One of another package is named by its import path: ``my_package.politeness:TERM``.
 """
 
 from __future__ import annotations
 
-import pkgutil
-
-from agent_r1.parameters import ParameterError, nearest
+from agent_r1.extras import named_object
 from agent_r1.rewards.base import Term
 from agent_r1.rewards.cost import CostParameters, cost
 from agent_r1.rewards.environment import EnvironmentRewardParameters, environment
@@ -35,19 +33,10 @@ TERMS: dict[str, Term] = {
 
 
 def term(name: str) -> Term:
-    """The term that a name or an import path (``package.module:NAME``) stands for.
+    """The term that a name or an import path stands for.
 
     Raises:
-        ParameterError: there is none; the nearest known one is named.
+        ParameterError: as `named_object`.
     """
-    if name in TERMS:
-        return TERMS[name]
-    if ":" not in name:
-        raise ParameterError(f"unknown reward term '{name}'.{nearest(name, TERMS)}")
-    try:
-        found = pkgutil.resolve_name(name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"reward term '{name}' cannot be imported: {error}") from error
-    if not isinstance(found, Term):
-        raise ParameterError(f"reward term '{name}' is not a Term: {found!r}")
+    found: Term = named_object("reward term", name, TERMS, Term)
     return found

@@ -13,7 +13,7 @@
    recorded.
 """
 
-from agent_r1.rollout.collector import StaleWeightsError, collect, collect_async
+from agent_r1.rollout.collector import StaleWeightsError, collect
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.played import BrokenEnvironmentError, check_played
 from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
@@ -35,7 +35,6 @@ __all__ = [
     "TrajectoryRequest",
     "check_played",
     "collect",
-    "collect_async",
     "drawing_order",
     "environment_factory",
     "group_requests",

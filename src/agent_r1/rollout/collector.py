@@ -59,21 +59,8 @@ def collect(
     parameters: RolloutParameters,
     on_progress: OnProgress | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """`collect_async` from code that is not async, also inside of a notebook's running loop."""
-    return run_until_done(
-        collect_async(engine, chat, make_environment, requests, parameters, on_progress)
-    )
-
-
-async def collect_async(
-    engine: Engine,
-    chat: ChatFormat,
-    make_environment: MakeEnvironment,
-    requests: Sequence[TrajectoryRequest],
-    parameters: RolloutParameters,
-    on_progress: OnProgress | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run all trajectories to their ends with the weights that the engine holds.
+    """Run all trajectories to their ends with the weights that the engine holds; also inside a
+    running event loop, such as a notebook's.
 
     Args:
         engine: with the policy's weights loaded; its ``weight_version`` becomes
@@ -96,7 +83,7 @@ async def collect_async(
         twice = next(name for name in sorted(names) if names.count(name) > 1)
         raise ValueError(f"trajectory id '{twice}' is requested more than once")
     collection = _Collection(engine, chat, make_environment, parameters, on_progress, len(requests))
-    return build_tables(await collection.run(requests))
+    return build_tables(run_until_done(collection.run(requests)))
 
 
 class _Collection:

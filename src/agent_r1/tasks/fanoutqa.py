@@ -10,15 +10,14 @@ the corpus must come from another source, such as ``wikipedia``.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_list, refuse_twins
 from agent_r1.tasks.paragraphs import supporting_script
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.source import TEXT_ANSWERS, FileSourceParameters, Source, Tables, from_files
 
 _DOWNLOAD = "it is in the package: pip install -e '.[fanoutqa]'"
@@ -50,7 +49,7 @@ def load_fanoutqa(
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
     refuse_twins(((row.value["id"], row) for row in rows), "id")
-    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
+    return without_documents(tasks)
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
@@ -61,16 +60,16 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
     titles, steps = _titles(row)
     categories = row.texts("categories") if "categories" in row.value else []
     payload = {"answer": row.value["answer"], "script": supporting_script(titles, accepted)}
-    return {
-        "task_id": f"fanoutqa:{row.text('id')}",
-        "environment": environment,
-        "split": split,
-        "family": categories[0] if categories else "fanoutqa",
-        "prompt": row.text("question").strip(),
-        "answers": [accepted],
-        "hops": steps,
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        f"fanoutqa:{row.text('id')}",
+        environment,
+        split,
+        family=categories[0] if categories else "fanoutqa",
+        prompt=row.text("question").strip(),
+        answers=[accepted],
+        hops=steps,
+        payload=payload,
+    )
 
 
 def _titles(row: Row) -> tuple[list[str], int]:

@@ -11,16 +11,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from typing import Any
 
-from agent_r1 import tables
-from agent_r1.parameters import ParameterError
-from agent_r1.seeding import derive_seed
+from agent_r1.tasks.drawing import draw_tasks, partitions
 from agent_r1.tasks.script import answer
-from agent_r1.tasks.source import JUDGED_BY_ENVIRONMENT, Source, SourceInputs, Tables
-from agent_r1.tasks.splits import in_hash_order
+from agent_r1.tasks.source import SCORED_BY_ENVIRONMENT, Source, SourceInputs, Tables
 from agent_r1.tools.arithmetic import calculate
 
 NAMES = (
@@ -45,8 +41,6 @@ _PARTS = {"train": 0.6, "validation": 0.2, "held_out": 0.2}
 """Partition → its share of the names."""
 _TESTED = (0, 1, -3, 12, 205)
 """Arguments that the hidden tests call the function with."""
-_DRAWS = 200
-"""Draws until the task is a new one."""
 
 
 def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") -> Tables:
@@ -60,32 +54,17 @@ def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") 
     Raises:
         ParameterError: a size exceeds the number of different tasks.
     """
-    order, begin, names = in_hash_order(NAMES, seed, "functions"), 0, {}
-    for part, share in _PARTS.items():
-        end = begin + round(share * len(NAMES))
-        names[part], begin = order[begin:end], end
-    rows: list[dict[str, Any]] = []
-    texts: set[str] = set()
-    for split, size in sizes.items():
+    names = partitions(NAMES, _PARTS, seed, "functions")
+
+    def draw_function(split: str, number: int, draw: random.Random) -> dict[str, Any]:
         families = [name for name in FAMILIES if (name in _OOD) == (split == "ood")]
-        for number in range(size):
-            draw = random.Random(derive_seed(seed, "functions", split, number))
-            family = families[number % len(families)]
-            for _ in range(_DRAWS):
-                row = _task(family, draw.choice(names.get(split, names["train"])), draw)
-                if row["prompt"] not in texts:
-                    break
-            else:
-                raise ParameterError(
-                    f"tasks.sizes.{split} is {size}, but only {number} different functions exist"
-                )
-            texts.add(row["prompt"])
-            name = f"functions:{split}:{number}"
-            rows.append({"task_id": name, "environment": environment, "split": split, **row})
-    return tables.from_rows(rows, "tasks"), tables.empty("documents")
+        family = families[number % len(families)]
+        return _function(family, draw.choice(names.get(split, names["train"])), draw)
+
+    return draw_tasks("functions", sizes, seed, environment, draw_function)
 
 
-def _task(family: str, name: str, draw: random.Random) -> dict[str, Any]:
+def _function(family: str, name: str, draw: random.Random) -> dict[str, Any]:
     numbers = {"k": draw.randint(2, 99), "m": draw.randint(2, 99)}
     result = FAMILIES[family].format(**numbers)
     other = FAMILIES[draw.choice([each for each in FAMILIES if each != family])].format(**numbers)
@@ -101,9 +80,7 @@ def _task(family: str, name: str, draw: random.Random) -> dict[str, Any]:
     return {
         "family": family,
         "prompt": draw.choice(_WORDINGS).format(name=name, result=result),
-        "answers": [],  # only the tests decide
-        "hops": None,
-        "payload": json.dumps(payload),
+        "payload": payload,
     }
 
 
@@ -117,4 +94,4 @@ def _load(inputs: SourceInputs) -> Tables:
     )
 
 
-SOURCE = Source("code", _load, metrics=JUDGED_BY_ENVIRONMENT)
+SOURCE = Source("code", _load, metrics=SCORED_BY_ENVIRONMENT)

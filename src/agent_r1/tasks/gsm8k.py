@@ -8,16 +8,15 @@ annotation. The mistake is to stop one computation early.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from agent_r1 import tables
 from agent_r1.storage.hashing import text_sha256
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer, call
 from agent_r1.tasks.source import NUMBER_ANSWERS, FileSourceParameters, Source, from_files
 from agent_r1.tools.arithmetic import ExpressionError, calculate
@@ -45,7 +44,7 @@ def load_gsm8k(
     refuse_twins(
         ((task["task_id"], row) for task, row in zip(tasks, rows, strict=True)), "question"
     )
-    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
+    return without_documents(tasks)
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
@@ -58,17 +57,16 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
     payload: dict[str, Any] = {"script": [*calls, answer(accepted)], "solution": solution}
     if len(calls) > 1 and results[-2] != accepted:
         payload["mistakes"] = [[*calls[:-1], answer(results[-2])]]
-    return {
+    return task_row(
         # The file has no ids, so the question itself names the problem.
-        "task_id": f"gsm8k:{text_sha256(question)[:16]}",
-        "environment": environment,
-        "split": split,
-        "family": "gsm8k",
-        "prompt": question,
-        "answers": [accepted],
-        "hops": None,
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+        f"gsm8k:{text_sha256(question)[:16]}",
+        environment,
+        split,
+        family="gsm8k",
+        prompt=question,
+        answers=[accepted],
+        payload=payload,
+    )
 
 
 def _calls(solution: str) -> tuple[list[dict[str, Any]], list[str]]:

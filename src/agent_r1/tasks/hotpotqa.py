@@ -8,7 +8,6 @@ and ``supporting_facts``, so it can be used neither for training nor for evaluat
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from agent_r1.tasks.paragraphs import (
     paragraph_source,
     supporting_script,
 )
+from agent_r1.tasks.rows import task_row
 
 __all__ = ["SOURCE", "TaskFileError", "load_hotpotqa"]
 
@@ -70,16 +70,16 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
         "context": check_context(row),
         "script": supporting_script(titles, texts["answer"].strip()),
     }
-    return {
-        "task_id": f"hotpotqa:{texts['_id']}",
-        "environment": environment,
-        "split": split,
-        "family": texts["type"],
-        "prompt": texts["question"].strip(),
-        "answers": [texts["answer"].strip()],
-        "hops": _HOPS,
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        f"hotpotqa:{texts['_id']}",
+        environment,
+        split,
+        family=texts["type"],
+        prompt=texts["question"].strip(),
+        answers=[texts["answer"].strip()],
+        hops=_HOPS,
+        payload=payload,
+    )
 
 
 SOURCE = paragraph_source(lambda path, inputs: load_hotpotqa(path, "train", inputs.environment))

@@ -9,17 +9,16 @@ do not report scores on them if you train on them.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
     FileSourceParameters,
     Source,
     Tables,
@@ -51,7 +50,7 @@ def load_humaneval(path: str | Path, split: str = "train", environment: str = "c
     rows = read_lines(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
     refuse_twins(((row.value["task_id"], row) for row in rows), "task_id")
-    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
+    return without_documents(tasks)
 
 
 def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
@@ -66,21 +65,19 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
         "entry_point": entry_point,
         "script": [answer(f"```python\n{prompt}{row.text('canonical_solution')}```")],
     }
-    return {
-        "task_id": f"humaneval:{row.text('task_id')}",
-        "environment": environment,
-        "split": split,
-        "family": "humaneval",
-        "prompt": f"Complete this function.\n```python\n{prompt.rstrip()}\n```",
-        "answers": [],  # only the tests decide
-        "hops": None,
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        f"humaneval:{row.text('task_id')}",
+        environment,
+        split,
+        family="humaneval",
+        prompt=f"Complete this function.\n```python\n{prompt.rstrip()}\n```",
+        payload=payload,
+    )
 
 
 SOURCE = Source(
     "code",
     from_files(lambda path, inputs: load_humaneval(path, environment=inputs.environment)),
     HumanEvalParameters,
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
 )

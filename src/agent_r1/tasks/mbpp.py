@@ -20,16 +20,15 @@ from __future__ import annotations
 import ast
 import builtins
 import itertools
-import json
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_rows, refuse_twins
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
     FileSourceParameters,
     Source,
     SourceInputs,
@@ -73,7 +72,7 @@ def load_mbpp(
     rows = read_rows(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment, challenge_tests) for row in rows]
     refuse_twins(((str(row.value["task_id"]), row) for row in rows), "task_id")
-    return tables.from_rows(tasks, "tasks"), tables.empty("documents")
+    return without_documents(tasks)
 
 
 def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict[str, Any]:
@@ -95,16 +94,14 @@ def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict
         "classes": wanted.classes,
         "script": [answer(f"```python\n{code.strip()}\n```")],
     }
-    return {
-        "task_id": f"mbpp:{row.value['task_id']}",
-        "environment": environment,
-        "split": split,
-        "family": "mbpp",
-        "prompt": f"{text}\n```python\n{wanted.head}\n```",
-        "answers": [],  # only the tests decide
-        "hops": None,
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        f"mbpp:{row.value['task_id']}",
+        environment,
+        split,
+        family="mbpp",
+        prompt=f"{text}\n```python\n{wanted.head}\n```",
+        payload=payload,
+    )
 
 
 class _Wanted(NamedTuple):
@@ -190,4 +187,4 @@ def _load(path: Path, inputs: SourceInputs) -> Tables:
     return load_mbpp(path, environment=inputs.environment, challenge_tests=own.challenge_tests)
 
 
-SOURCE = Source("code", from_files(_load), MbppParameters, JUDGED_BY_ENVIRONMENT)
+SOURCE = Source("code", from_files(_load), MbppParameters, SCORED_BY_ENVIRONMENT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +12,7 @@ from agent_r1.tasks.knowledge_base import read_records
 from agent_r1.tasks.pages import Page, build_pages
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.questions import FAMILIES, Question, questions
+from agent_r1.tasks.rows import task_row
 from agent_r1.tasks.source import TEXT_ANSWERS, Source, SourceInputs
 from agent_r1.tasks.splits import choose, partition_countries, split_of
 
@@ -104,16 +104,16 @@ def _task_row(question: Question, split: str, environment: str) -> dict[str, Any
         "type": "single" if hops == 1 else "bridge",
         "level": _LEVELS[hops],
     }
-    return {
-        "task_id": question.question_id,
-        "environment": environment,
-        "split": split,
-        "family": question.family.name,
-        "prompt": question.text,
-        "answers": list(question.facts[-1].answers),
-        "hops": hops,
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        question.question_id,
+        environment,
+        split,
+        family=question.family.name,
+        prompt=question.text,
+        answers=list(question.facts[-1].answers),
+        hops=hops,
+        payload=payload,
+    )
 
 
 def _load(inputs: SourceInputs) -> tuple[pd.DataFrame, pd.DataFrame]:

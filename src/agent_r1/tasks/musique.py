@@ -9,13 +9,13 @@ A line is ``{"id": "2hop__â€¦", "question", "answer", "answer_aliases": [text, â
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from agent_r1 import tables
 from agent_r1.tasks.files import Row, read_lines, refuse_twins
 from agent_r1.tasks.paragraphs import documents_of, paragraph_source, supporting_script
+from agent_r1.tasks.rows import task_row
 from agent_r1.tasks.source import Tables
 
 _DOWNLOAD = "the official files are in https://github.com/StonyBrookNLP/musique"
@@ -54,16 +54,16 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
         "decomposition": steps,
         "script": supporting_script(_supporting(row, paragraphs), accepted),
     }
-    return {
-        "task_id": f"musique:{name}",
-        "environment": environment,
-        "split": split,
-        "family": name.partition("__")[0],
-        "prompt": row.text("question").strip(),
-        "answers": list(dict.fromkeys([accepted, *aliases])),
-        "hops": len(steps),
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        f"musique:{name}",
+        environment,
+        split,
+        family=name.partition("__")[0],
+        prompt=row.text("question").strip(),
+        answers=list(dict.fromkeys([accepted, *aliases])),
+        hops=len(steps),
+        payload=payload,
+    )
 
 
 def _supporting(row: Row, paragraphs: list[Row]) -> list[str]:

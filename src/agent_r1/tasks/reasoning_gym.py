@@ -4,8 +4,8 @@
 1. The parameters name data sets of the package, each with its settings. Each data set is a family
    and gets an equal part of every split.
 2. Each split generates the data sets with another seed. A task of an earlier split is skipped.
-3. The data set scores an answer in [0, 1] (`verify`). Many data sets accept answers that an exact
-   match would reject.
+3. The data set scores an answer in [0, 1] (`score_answer`). Many data sets accept answers that an
+   exact match would reject.
 4. A task does not store its entry, as JSON cannot represent every entry. It stores data set,
    settings, seed, size and place, from which the verifier generates the entry again. Another
    version of the package may generate another entry, so the task also stores the sha256 of its
@@ -21,12 +21,12 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import tables
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.storage.hashing import text_sha256
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.source import Source, SourceInputs, SourceParameters, Tables
 
 _EXTRA = "reasoning-gym"
@@ -79,28 +79,25 @@ def make_tasks(
                     continue
                 texts.add(entry["question"])
                 rows.append(_task(entry, verifier, split, environment))
-    return tables.from_rows(rows, "tasks"), tables.empty("documents")
+    return without_documents(rows)
 
 
 def _task(
     entry: Mapping[str, Any], verifier: dict[str, Any], split: str, environment: str
 ) -> dict[str, Any]:
     name = verifier["dataset"]
-    return {
-        "task_id": f"reasoning_gym:{name}:{split}:{verifier['place']}",
-        "environment": environment,
-        "split": split,
-        "family": name,
-        "prompt": entry["question"],
-        "answers": [] if entry["answer"] is None else [str(entry["answer"])],
-        "hops": None,
-        "payload": json.dumps(
-            {"verifier": verifier | {"question_sha256": text_sha256(entry["question"])}}
-        ),
-    }
+    return task_row(
+        f"reasoning_gym:{name}:{split}:{verifier['place']}",
+        environment,
+        split,
+        family=name,
+        prompt=entry["question"],
+        answers=[] if entry["answer"] is None else [str(entry["answer"])],
+        payload={"verifier": verifier | {"question_sha256": text_sha256(entry["question"])}},
+    )
 
 
-def verify(verifier: Mapping[str, Any], answer: str) -> float:
+def score_answer(verifier: Mapping[str, Any], answer: str) -> float:
     """The data set's score of an answer, in [0, 1].
 
     Args:

@@ -6,9 +6,8 @@ outside the project is named by its import path: ``my_package.puzzles:SOURCE``.
 
 from __future__ import annotations
 
-import pkgutil
-
-from agent_r1.parameters import ParameterError, nearest
+from agent_r1.extras import named_object
+from agent_r1.parameters import ParameterError
 from agent_r1.tasks.source import Source
 
 SOURCES: dict[str, str] = {
@@ -31,23 +30,12 @@ environment's default."""
 
 
 def find_source(name: str) -> Source:
-    """The source with this name or import path (``package.module:NAME``).
+    """The source with this registered name or import path.
 
     Raises:
-        ParameterError: the source does not exist. The message gives the nearest known name.
+        ParameterError: as in `named_object`.
     """
-    path = SOURCES.get(name, name)
-    if ":" not in path:
-        raise ParameterError(
-            f"unknown source of tasks '{name}'.{nearest(name, SOURCES)} "
-            "Name a source of your own by its import path: 'package.module:SOURCE'."
-        )
-    try:
-        found = pkgutil.resolve_name(path)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ParameterError(f"source of tasks '{name}' cannot be imported: {error}") from error
-    if not isinstance(found, Source):
-        raise ParameterError(f"source of tasks '{name}' is not a Source: {found!r}")
+    found: Source = named_object("source of tasks", name, SOURCES, Source)
     return found
 
 

@@ -33,7 +33,7 @@ Tables = tuple[pd.DataFrame, pd.DataFrame]
 
 TEXT_ANSWERS = ("exact_match", "f1", "substring", "coverage")
 NUMBER_ANSWERS = ("numeric", *TEXT_ANSWERS)
-JUDGED_BY_ENVIRONMENT = ("environment",)
+SCORED_BY_ENVIRONMENT = ("environment",)
 """Values of `Source.metrics`: for text answers, number answers, and environments that score."""
 
 

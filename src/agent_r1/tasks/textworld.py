@@ -27,15 +27,15 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1 import tables
 from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
 from agent_r1.tasks.parameters import SplitSizes
+from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import call
 from agent_r1.tasks.source import (
-    JUDGED_BY_ENVIRONMENT,
+    SCORED_BY_ENVIRONMENT,
     Source,
     SourceInputs,
     SourceParameters,
@@ -109,7 +109,7 @@ def load_textworld(
         for split, size in sizes.items()
         for number in range(min(size, getattr(parameters.max_games, split)))
     ]
-    return tables.from_rows(rows, "tasks"), tables.empty("documents")
+    return without_documents(rows)
 
 
 def start_game(payload: Mapping[str, Any]) -> Any:
@@ -163,16 +163,15 @@ def _task(
         "sha256": _sha256(story),
         "script": [call("act", command=command) for command in commands],
     }
-    return {
-        "task_id": f"textworld:{split}:{number}",
-        "environment": environment,
-        "split": split,
-        "family": f"quest_{length}",
-        "prompt": game["objective"],
-        "answers": [],
-        "hops": len(commands),
-        "payload": json.dumps(payload),
-    }
+    return task_row(
+        f"textworld:{split}:{number}",
+        environment,
+        split,
+        family=f"quest_{length}",
+        prompt=game["objective"],
+        hops=len(commands),
+        payload=payload,
+    )
 
 
 def _make(story: Path, decided_by: Mapping[str, Any]) -> None:
@@ -236,4 +235,4 @@ def _load(inputs: SourceInputs) -> Tables:
     return tasks, documents
 
 
-SOURCE = Source("textworld", _load, TextWorldParameters, JUDGED_BY_ENVIRONMENT)
+SOURCE = Source("textworld", _load, TextWorldParameters, SCORED_BY_ENVIRONMENT)

@@ -13,7 +13,6 @@ of one id: ``{"Q_id", "aliases": [text, …], "demonyms": [text, …]}``. The of
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from agent_r1.tasks.paragraphs import (
     paragraph_source,
     supporting_script,
 )
+from agent_r1.tasks.rows import task_row
 from agent_r1.tasks.source import SourceInputs, Tables
 
 _DOWNLOAD = "the official files are in https://github.com/Alab-NII/2wikimultihop"
@@ -89,16 +89,16 @@ def _task(row: Row, split: str, environment: str, names: Mapping[str, list[str]]
         "context": check_context(row),
         "script": supporting_script((title for title, _ in facts), texts["answer"].strip()),
     }
-    return {
-        "task_id": f"2wikimultihopqa:{texts['_id']}",
-        "environment": environment,
-        "split": split,
-        "family": texts["type"],
-        "prompt": texts["question"].strip(),
-        "answers": list(dict.fromkeys(filter(None, (name.strip() for name in accepted)))),
-        "hops": len(evidences),
-        "payload": json.dumps(payload, ensure_ascii=False),
-    }
+    return task_row(
+        f"2wikimultihopqa:{texts['_id']}",
+        environment,
+        split,
+        family=texts["type"],
+        prompt=texts["question"].strip(),
+        answers=list(dict.fromkeys(filter(None, (name.strip() for name in accepted)))),
+        hops=len(evidences),
+        payload=payload,
+    )
 
 
 def _load(path: Path, inputs: SourceInputs) -> Tables:

@@ -13,17 +13,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from dataclasses import dataclass
 from typing import Any
 
-from agent_r1 import tables
-from agent_r1.parameters import ParameterError
-from agent_r1.seeding import derive_seed
+from agent_r1.tasks.drawing import draw_tasks, partitions
 from agent_r1.tasks.script import answer, call
 from agent_r1.tasks.source import NUMBER_ANSWERS, Source, SourceInputs, Tables
-from agent_r1.tasks.splits import in_hash_order
 from agent_r1.tools.arithmetic import calculate
 
 PEOPLE = (
@@ -40,12 +36,10 @@ _PARTS = {"train": 0.6, "validation": 0.2, "held_out": 0.2}
 """Partition → its share of people and things."""
 _LARGEST = 99
 """Largest number in a problem."""
-_DRAWS = 200
-"""Draws until the problem is a new one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class ProblemFamily:
     """Problems of one kind. ``{a}``, ``{b}`` and ``{c}`` are the numbers."""
 
     name: str
@@ -62,7 +56,7 @@ class Family:
 
 
 FAMILIES = (
-    Family(
+    ProblemFamily(
         "gain",
         ("{a} + {b}",),
         (
@@ -71,7 +65,7 @@ FAMILIES = (
         ),
         (_LARGEST, _LARGEST),
     ),
-    Family(
+    ProblemFamily(
         "loss",
         ("{a} - {b}",),
         (
@@ -80,7 +74,7 @@ FAMILIES = (
         ),
         (_LARGEST, _LARGEST),
     ),
-    Family(
+    ProblemFamily(
         "groups",
         ("{a} * {b}",),
         (
@@ -89,7 +83,7 @@ FAMILIES = (
         ),
         (_LARGEST, 12),
     ),
-    Family(
+    ProblemFamily(
         "share",
         ("{a} / {b}",),
         (
@@ -98,13 +92,13 @@ FAMILIES = (
         ),
         (_LARGEST, 12),
     ),
-    Family(
+    ProblemFamily(
         "gain_and_loss",
         ("{a} + {b}", "{r} - {c}"),
         ("{who} has {a} {what}, gets {b} more and gives {c} away. How many {what} are left?",),
         (_LARGEST, _LARGEST, 9),
     ),
-    Family(
+    ProblemFamily(
         "groups_and_gain",
         ("{a} * {b}", "{r} + {c}"),
         ("{who} fills {a} rows with {b} {what} and has {c} left over. How many are there in all?",),
@@ -124,53 +118,32 @@ def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -
     Raises:
         ParameterError: a size exceeds the number of different problems.
     """
-    people, things = _partitions(PEOPLE, seed), _partitions(THINGS, seed)
-    rows: list[dict[str, Any]] = []
-    texts: set[str] = set()
-    for split, size in sizes.items():
+    people = partitions(PEOPLE, _PARTS, seed, "word_problems")
+    things = partitions(THINGS, _PARTS, seed, "word_problems")
+
+    def draw_problem(split: str, number: int, draw: random.Random) -> dict[str, Any]:
         part = split if split in _PARTS else "train"
         families = [family for family in FAMILIES if family.trained == (split != "ood")]
-        for number in range(size):
-            draw = random.Random(derive_seed(seed, "word_problems", split, number))
-            family = families[number % len(families)]
-            for _ in range(_DRAWS):
-                row = _problem(family, draw, draw.choice(people[part]), draw.choice(things[part]))
-                if row["prompt"] not in texts:
-                    break
-            else:
-                raise ParameterError(
-                    f"tasks.sizes.{split} is {size}, but only {number} different problems exist"
-                )
-            texts.add(row["prompt"])
-            name = f"word_problems:{split}:{number}"
-            rows.append({"task_id": name, "environment": environment, "split": split, **row})
-    return tables.from_rows(rows, "tasks"), tables.empty("documents")
+        family = families[number % len(families)]
+        return _problem(family, draw, draw.choice(people[part]), draw.choice(things[part]))
+
+    return draw_tasks("word_problems", sizes, seed, environment, draw_problem)
 
 
-def _partitions(names: tuple[str, ...], seed: int) -> dict[str, list[str]]:
-    order, begin, parts = in_hash_order(names, seed, "word_problems"), 0, {}
-    for part, share in _PARTS.items():
-        end = begin + round(share * len(names))
-        parts[part] = order[begin:end]
-        begin = end
-    return parts
-
-
-def _problem(family: Family, draw: random.Random, who: str, what: str) -> dict[str, Any]:
+def _problem(family: ProblemFamily, draw: random.Random, who: str, what: str) -> dict[str, Any]:
     numbers = _numbers(family, draw)
     text = draw.choice(family.texts).format(who=who, what=what, **numbers)
     script, result = _script(family.expressions, numbers)
-    payload = {"script": script, "mistakes": _mistakes(family, numbers, result, draw)}
     return {
         "family": family.name,
         "prompt": text,
         "answers": [result],
         "hops": len(family.expressions),
-        "payload": json.dumps(payload),
+        "payload": {"script": script, "mistakes": _mistakes(family, numbers, result, draw)},
     }
 
 
-def _numbers(family: Family, draw: random.Random) -> dict[str, int]:
+def _numbers(family: ProblemFamily, draw: random.Random) -> dict[str, int]:
     numbers = dict(zip("abc", (draw.randint(2, most) for most in family.largest), strict=False))
     a, b = numbers["a"], numbers["b"]
     if family.name == "loss":
@@ -193,7 +166,7 @@ def _script(
 
 
 def _mistakes(
-    family: Family, numbers: dict[str, int], result: str, draw: random.Random
+    family: ProblemFamily, numbers: dict[str, int], result: str, draw: random.Random
 ) -> list[list[dict[str, Any]]]:
     """Scripts whose answer is not ``result``."""
     others = [sign for sign in "+-*" if f" {sign} " not in family.expressions[0]]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from agent_r1.tools.unicode import valid_unicode
 
 
-class Output(NamedTuple):
+class ToolOutput(NamedTuple):
     """A result, cut to what is kept of it."""
 
     text: str
@@ -16,7 +16,7 @@ class Output(NamedTuple):
     """Characters before the cut."""
 
 
-def output(value: Any, kept: int) -> Output:
+def output(value: Any, kept: int) -> ToolOutput:
     """A string as it is, nothing as ``done``, anything else as JSON; at most ``kept`` characters.
 
     Raises:
@@ -33,4 +33,4 @@ def output(value: Any, kept: int) -> Output:
         except (TypeError, ValueError, RecursionError) as error:
             raise TypeError(f"returned what is neither text nor JSON: {error}") from None
     text = valid_unicode(text)
-    return Output(text[:kept], len(text))
+    return ToolOutput(text[:kept], len(text))

@@ -32,7 +32,7 @@ from typing import Any
 
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.tools.failures import BadArguments, RemoteFailure
-from agent_r1.tools.output import Output
+from agent_r1.tools.output import ToolOutput
 from agent_r1.tools.threads import TimeLimitExceeded, WorkerThreads
 
 MAX_PROCESSES = max(4, os.cpu_count() or 1)
@@ -65,7 +65,7 @@ class WorkerProcesses:
         arguments: Mapping[str, Any],
         timeout_s: float,
         kept: int,
-    ) -> Output:
+    ) -> ToolOutput:
         """What the function gives for these JSON arguments, cut to ``kept`` characters.
 
         Waiting for a free process does not count against the time limit.
@@ -88,7 +88,7 @@ class WorkerProcesses:
         for worker in busy:
             worker.stop()  # its call is told by the pipe, and closes it
 
-    def _call(self, request: Mapping[str, Any], timeout_s: float) -> Output:
+    def _call(self, request: Mapping[str, Any], timeout_s: float) -> ToolOutput:
         worker = self._take()
         try:
             answer = worker.call(request, timeout_s)
@@ -219,9 +219,9 @@ def _location(function: Callable[..., Any]) -> dict[str, str]:
     return {"module": module, "file": file, "qualname": function.__qualname__}
 
 
-def _outcome(answer: Mapping[str, Any]) -> Output:
+def _outcome(answer: Mapping[str, Any]) -> ToolOutput:
     if "text" in answer:
-        return Output(answer["text"], answer["length"])
+        return ToolOutput(answer["text"], answer["length"])
     if "bad_arguments" in answer:
         raise BadArguments(answer["bad_arguments"])
     if "environment_failure" in answer:

@@ -29,7 +29,7 @@ from agent_r1.mdp import EnvironmentFailure, ToolCall, ToolResult, ToolStatus
 from agent_r1.parameters import nearest
 from agent_r1.tools.budget import ToolBudget
 from agent_r1.tools.failures import BadArguments, reason, short
-from agent_r1.tools.output import Output, output
+from agent_r1.tools.output import ToolOutput, output
 from agent_r1.tools.parameters import ToolParameters
 from agent_r1.tools.processes import PROCESSES
 from agent_r1.tools.slots import slot
@@ -153,7 +153,7 @@ class ToolRuntime:
 
     async def _call(
         self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any], timeout_s: float
-    ) -> Output:
+    ) -> ToolOutput:
         kept = self.parameters.max_result_chars
         if spec.isolated:
             return await PROCESSES.run(spec.function, call.arguments, timeout_s, kept)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_r1.display.progress import is_iteration
-from agent_r1.lineage import Manifest, ManifestStore
+from agent_r1.lineage import Experiment, Manifest
 from agent_r1.lineage.lock import one_at_a_time
 from agent_r1.storage.atomic import write_json
 from agent_r1.tracking.run_metrics import Point
@@ -43,19 +43,17 @@ _LONGEST = 500
 class Tracker:
     """Tracks one experiment."""
 
-    def __init__(self, project: Path, folder: Path, experiment: str, tracking_uri: str) -> None:
+    def __init__(self, experiment: Experiment, tracking_uri: str) -> None:
         """
         Args:
-            project: root of the project, to which a relative sqlite path is relative.
-            folder: the experiment's, with its manifests; the id of the parent run is kept there.
-            experiment: name of the experiment, also of the parent run.
-            tracking_uri: see `agent_r1.configuration.groups.MlflowParameters`.
+            experiment: its name is that of the parent run, whose id is kept in its folder.
+            tracking_uri: see `agent_r1.configuration.groups.MlflowParameters`; a relative sqlite
+                path is below the project.
         """
-        self._project = project
-        self._store = ManifestStore(folder / "manifests")
-        self._state = folder / "mlflow.json"
-        self._name = experiment
-        self.tracking_uri = absolute_uri(tracking_uri, project)
+        self._experiment = experiment
+        self._project = experiment.project
+        self._state = experiment.folder / "mlflow.json"
+        self.tracking_uri = absolute_uri(tracking_uri, experiment.project)
         self._client: MlflowClient | None = None
         self._parent: str | None = None
         self._status = "FINISHED"
@@ -111,7 +109,7 @@ class Tracker:
             },
         )
         self._child = run.info.run_id
-        self._log(self._child, params=flatten(parameters))
+        self._log(self._child, params=as_params(parameters))
         return self._child
 
     def end_child(self, name: str, produced: Produced, status: Status = "FINISHED") -> None:
@@ -192,10 +190,10 @@ class Tracker:
         lost = f"tags.`agent_r1.folder` = '{self._state.parent}' and attributes.status = 'RUNNING'"
         for run in self.client.search_runs([experiment_id], lost):
             self.client.set_terminated(run.info.run_id, "KILLED")
-        run = self.client.create_run(experiment_id, run_name=self._name, tags=mine)
+        run = self.client.create_run(experiment_id, run_name=self._experiment.name, tags=mine)
         self._parent, self._status = run.info.run_id, "FINISHED"
         self._save_state(is_open=True)
-        self._log(self._parent, params=flatten(parameters), tags=tags)
+        self._log(self._parent, params=as_params(parameters), tags=tags)
         return self._parent
 
     def _experiment_id(self, name: str) -> str:
@@ -213,7 +211,7 @@ class Tracker:
         for child in self.client.search_runs([parent.info.experiment_id], running):
             tags = child.data.tags
             nodes = tags["nodes"].split(",")
-            produced = produced_by(self._project, self._store, nodes, tags["kedro.run_id"])
+            produced = produced_by(self._experiment, nodes, tags["kedro.run_id"])
             self._tell(parent.info.run_id, child.info.run_id, tags["stage"], produced, told=True)
             complete = len(produced.manifests) == len(nodes)
             self.client.set_terminated(child.info.run_id, "FINISHED" if complete else "KILLED")
@@ -272,12 +270,12 @@ def absolute_uri(tracking_uri: str, project: Path) -> str:
     return f"{scheme}{project / tracking_uri.removeprefix(scheme)}"
 
 
-def flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
+def as_params(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
     """Nested groups as ``rollout.temperature`` → text, as MLflow stores parameters."""
     flat: dict[str, str] = {}
     for key, value in parameters.items():
         if isinstance(value, Mapping) and value:
-            flat |= flatten(value, f"{prefix}{key}.")
+            flat |= as_params(value, f"{prefix}{key}.")
         else:
             flat[f"{prefix}{key}"] = str(value)[:_LONGEST]
     return flat

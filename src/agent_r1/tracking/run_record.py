@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 from kedro.pipeline import Pipeline
 
-from agent_r1 import tables
-from agent_r1.lineage import Manifest, ManifestStore
+from agent_r1.lineage import Experiment, Manifest, ManifestStore
 from agent_r1.tracking.run_metrics import Point, has_points, points
 
 
@@ -44,7 +41,6 @@ class RunRecord:
 
     def __init__(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
         self.version: str = run_params["run_id"]
-        self.project = Path(run_params["project_path"])
         namespaces = {node.namespace for node in pipeline.nodes}
         names = run_params["pipeline_names"] or ["__default__"]
         alone = namespaces.pop() if len(namespaces) == 1 else None
@@ -77,18 +73,14 @@ class RunRecord:
         return time.monotonic() - self._started
 
 
-def produced_by(
-    project: Path, store: ManifestStore, nodes: Iterable[str], version: str
-) -> Produced:
-    """What a run that is over, and can no longer say so, has committed; read from the disk."""
-    manifests = _manifests(store, nodes, version)
+def produced_by(experiment: Experiment, nodes: Iterable[str], version: str) -> Produced:
+    """What a run that was killed has committed; read from the disk."""
+    manifests = _manifests(experiment.manifests, nodes, version)
     found: list[Point] = []
     for _, manifest in manifests:
         for record in manifest.outputs:
-            path = project / record.path
-            if has_points(record.dataset) and path.is_file():
-                table = tables.to_frame(pq.read_table(path, partitioning=None))
-                found += points(record.dataset, table)
+            if has_points(record.dataset) and experiment.path(record).is_file():
+                found += points(record.dataset, experiment.table(record))
     return Produced(manifests, tuple(found))
 
 

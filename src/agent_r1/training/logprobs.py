@@ -205,6 +205,6 @@ def logprobs_table(
     if theirs is not None:
         columns["reference_logprobs"] = Ragged(theirs, offsets).to_arrow(pa.float32())
     if parameters.values:
-        judge = load_critic(critic, actor, model.torch_dtype)
-        columns |= value_columns(rollouts, judge, actor, size)
+        critic_model = load_critic(critic, actor, model.torch_dtype)
+        columns |= value_columns(rollouts, critic_model, actor, size)
     return tables.build(columns, "logprobs")

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from agent_r1 import tables
+
+OnStep = Callable[[int, dict[str, float]], None]
+"""Called after each optimizer step, with its number and its metrics."""
 
 
 class MetricLog:

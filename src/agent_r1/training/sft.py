@@ -6,7 +6,7 @@ learned by a wrong mask, and the stop token is learned wherever the agent wrote 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,7 @@ from transformers import PreTrainedModel
 from agent_r1.seeding import derive_seed
 from agent_r1.training.batching import micro_batches
 from agent_r1.training.logprobs import head_of, score
-from agent_r1.training.metrics import MetricLog
+from agent_r1.training.metrics import MetricLog, OnStep
 from agent_r1.training.optimizer import (
     OptimizerParameters,
     make_optimizer,
@@ -28,8 +28,6 @@ from agent_r1.training.optimizer import (
 )
 from agent_r1.training.policy import ModelParameters, load_policy, save_policy
 from agent_r1.training.sequences import Sequences, build_sequences
-
-OnStep = Callable[[int, dict[str, float]], None]
 
 
 class SftParameters(OptimizerParameters):
@@ -98,7 +96,7 @@ def fine_tune(
     batches = batch_order(len(owners), parameters.batch_size, seed)
     for step, picked in zip(range(parameters.steps), batches, strict=False):
         chosen = np.flatnonzero(np.isin(sequences.trajectory, owners[picked]))
-        loss, tokens = accumulate(model, head, sequences, chosen, parameters)
+        loss, tokens = accumulate_cross_entropy(model, head, sequences, chosen, parameters)
         rate = parameters.rate(step)
         norm = optimizer_step(model, optimizer, rate, parameters.max_grad_norm)
         values = {"loss": loss, "grad_norm": norm, "learning_rate": rate, "tokens": tokens}
@@ -108,7 +106,7 @@ def fine_tune(
     return log.table()
 
 
-def accumulate(
+def accumulate_cross_entropy(
     model: PreTrainedModel, head, sequences: Sequences, chosen: np.ndarray, parameters
 ) -> tuple[float, int]:
     """Gradients of one batch's token-mean cross-entropy; the loss and its token count."""

@@ -31,14 +31,13 @@ from agent_r1.training.batching import check_packing
 from agent_r1.training.critic import CriticState, restore_critic, save_critic
 from agent_r1.training.critic_update import critic_step, train_critic
 from agent_r1.training.logprobs import head_of
-from agent_r1.training.metrics import MetricLog
+from agent_r1.training.metrics import MetricLog, OnStep
 from agent_r1.training.optimizer import GRADIENTS, OptimizerParameters, save_gradients, warmed_up
 from agent_r1.training.policy import ModelParameters, copy_checkpoint, load_policy
 from agent_r1.training.selection import mini_batches, select
 from agent_r1.training.strategies import StrategyParameters, TrainerStrategy, make_strategy
 from agent_r1.training.update_batch import UpdateBatch, health
 
-OnStep = Callable[[int, dict[str, float]], None]
 OnGradients = Callable[[dict[str, torch.Tensor]], None]
 
 
@@ -173,10 +172,13 @@ def _train_policy(
     ``batch`` is of `select`; what is logged ``once`` goes to the first step.
     """
     head, step = head_of(trainer.model), 0
-    chosen, judge = objective(parameters.objective), None if critic is None else critic.critic
+    chosen, critic_model = (
+        objective(parameters.objective),
+        None if critic is None else critic.critic,
+    )
     size, limit, stopped = parameters.mini_batch_trajectories, parameters.kl_stop, False
     for part, picked in mini_batches(batch, chosen, parameters.epochs, size, seed):
-        values = accumulate(trainer, head, part, picked, parameters, judge)
+        values = accumulate(trainer, head, part, picked, parameters, critic_model)
         deviation = values.pop("ratio_max_deviation", 0.0)
         if limit is not None and values.get("old_kl", 0.0) > limit:
             # Measured before the step, so it is what the steps so far did: this one is not taken.
@@ -223,21 +225,21 @@ def update_policy(
     if parameters.packing:
         check_packing(trained, "update.packing")
     with make_strategy(trained, parameters, trainer_state) as trainer:
-        judge, judged_before = None, 0
+        critic_state, steps_before = None, 0
         if parameters.needs_values:
             adamw, dtype = parameters.critic_adamw, model.torch_dtype
-            judge = restore_critic(critic, trained, parameters.critic, adamw, dtype)
-            judged_before = judge.steps
+            critic_state = restore_critic(critic, trained, parameters.critic, adamw, dtype)
+            steps_before = critic_state.steps
         keep = partial(save_gradients, folder=state_folder) if parameters.keep_gradients else None
-        taken, metrics = train(trainer, batch, parameters, seed, on_step, judge, keep)
+        taken, metrics = train(trainer, batch, parameters, seed, on_step, critic_state, keep)
         if taken:
             trainer.save(policy, policy_folder, state_folder)
     if not taken:  # the same bytes; and a state before the first step has no moments to be saved
         copy_checkpoint(policy, policy_folder)
         copy_checkpoint(trainer_state, state_folder)
         (state_folder / GRADIENTS).unlink(missing_ok=True)  # an earlier update's
-    if judge is not None and judge.steps > judged_before:
-        save_critic(judge, critic_folder)
+    if critic_state is not None and critic_state.steps > steps_before:
+        save_critic(critic_state, critic_folder)
     else:
         copy_checkpoint(critic, critic_folder)
     return metrics

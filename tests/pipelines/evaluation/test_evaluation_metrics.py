@@ -3,7 +3,7 @@ import json
 import pandas as pd
 import pytest
 
-from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes, tool_outcomes
+from agent_r1.pipelines.evaluation.metrics import attempt_outcomes, evaluation_table, tool_outcomes
 from agent_r1.pipelines.reward.nodes import score_rewards
 from tests.support.step_tables import rollouts, step, tasks
 
@@ -24,7 +24,7 @@ def attempt(task, greedy, exact, f1=None, steps=2, calls=1, errors=0, ret=None, 
 
 
 def test_p40_metrics_are_what_was_computed_by_hand():
-    table = aggregate(
+    table = evaluation_table(
         pd.DataFrame(
             [
                 attempt("t1", False, 1.0, steps=2, calls=1, errors=0, ret=1.1),
@@ -51,21 +51,21 @@ def test_p40_metrics_are_what_was_computed_by_hand():
 
 
 def test_what_could_not_be_scored_is_no_zero():
-    table = aggregate(pd.DataFrame([attempt("t1", False, 1.0), attempt("t1", False, None)]))
+    table = evaluation_table(pd.DataFrame([attempt("t1", False, 1.0), attempt("t1", False, None)]))
     assert table["exact_match"].iloc[0] == 1.0
     assert table["mean_steps"].iloc[0] == 2.0
     assert pd.isna(table["greedy_exact_match"].iloc[0])
 
 
 def test_without_any_call_no_call_failed():
-    table = aggregate(pd.DataFrame([attempt("t1", False, 0.0, calls=0)]))
+    table = evaluation_table(pd.DataFrame([attempt("t1", False, 0.0, calls=0)]))
     assert table["tool_error_rate"].iloc[0] == 0.0
 
 
 def test_p40_the_order_of_completion_changes_nothing():
     rows = [attempt(f"t{i}", False, i / 7, family="ab"[i % 2]) for i in range(8)]
     pd.testing.assert_frame_equal(
-        aggregate(pd.DataFrame(rows)), aggregate(pd.DataFrame(rows[::-1]))
+        evaluation_table(pd.DataFrame(rows)), evaluation_table(pd.DataFrame(rows[::-1]))
     )
 
 
@@ -89,7 +89,7 @@ def test_p40_where_only_the_environment_can_tell_it_does():
     )
     both = tasks(e=[], q=["Paris"])
     rewards = score_rewards(rows, both, {"terms": {"outcome": {"metric": "environment"}}})
-    found = outcomes(rows, rewards, both, greedy_from=9)
+    found = attempt_outcomes(rows, rewards, both, greedy_from=9)
     assert found["exact_match"].tolist()[:2] == found["f1"].tolist()[:2] == [1.0, 0.0]
     assert pd.isna(found["exact_match"][2])
     assert found["exact_match"][3] == 1.0  # by its accepted answer, as ever
@@ -106,7 +106,7 @@ def test_p40_numbers_are_compared_as_numbers_where_the_reward_does():
     )
     both = tasks(a=["2.5"], b=["-4"])
     rewards = score_rewards(rows, both, {"terms": {"outcome": {"metric": "numeric"}}})
-    found = outcomes(rows, rewards, both, greedy_from=9, by_reward={"toy"})
+    found = attempt_outcomes(rows, rewards, both, greedy_from=9, by_reward={"toy"})
     assert found["exact_match"].tolist() == found["f1"].tolist() == [0, 1, 0, 1]
-    as_texts = outcomes(rows, rewards, both, greedy_from=9, by_reward={"other"})
+    as_texts = attempt_outcomes(rows, rewards, both, greedy_from=9, by_reward={"other"})
     assert as_texts["exact_match"].tolist() == [1, 0, 1, 0]

@@ -10,8 +10,8 @@ from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.evaluation.nodes import (
     EvaluationParameters,
-    choose_tasks,
     evaluate_policy,
+    evaluated_tasks,
     evaluation_requests,
 )
 from agent_r1.rewards import RewardParameters, rewards_table
@@ -119,7 +119,7 @@ def test_a_replay_finds_what_was_recorded_and_its_rewards(evaluate, policy_folde
     scripts = {f"ood{t}/{i}": [search("Aton"), answer("Arland")] for t in range(2) for i in (0, 1)}
     _, rollouts, rewards = evaluate(tasks, scripts, splits=["ood"], samples=1)
     evaluation = EvaluationParameters(splits=("ood",), samples=1)
-    chosen, limits = choose_tasks(tasks, evaluation), RolloutParameters(**ROLLOUT)
+    chosen, limits = evaluated_tasks(tasks, evaluation), RolloutParameters(**ROLLOUT)
     wanted = evaluation_requests(chosen, evaluation, limits, 0, "iter_00003")
     found = replay_trajectories(rollouts, wanted, documents, policy_folder, limits, {}, {})
     assert found.differences == []
@@ -172,7 +172,7 @@ def test_tasks_are_chosen_families_in_turn_and_never_by_chance():
     parameters = EvaluationParameters(
         splits=("held_out", "validation"), max_tasks_per_split=5, validation_tasks=3
     )
-    chosen = choose_tasks(tasks, parameters)
+    chosen = evaluated_tasks(tasks, parameters)
     assert chosen["task_id"].tolist() == [
         *("held_out0", "held_out90", "held_out1", "held_out91", "held_out2"),
         *("validation0", "validation1", "validation2"),
@@ -181,7 +181,7 @@ def test_tasks_are_chosen_families_in_turn_and_never_by_chance():
 
 def test_a_split_without_tasks_is_an_error_and_not_a_zero():
     with pytest.raises(ValueError, match="names 'ood', but no task is in it; there are: held_out"):
-        choose_tasks(table(task(0, "held_out")), EvaluationParameters(splits=("ood",)))
+        evaluated_tasks(table(task(0, "held_out")), EvaluationParameters(splits=("ood",)))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_bad_parameters_are_explained(values, message):
 def test_the_order_of_the_tasks_table_within_a_family_decides(evaluate):
     tasks = pd.concat([table(task(1, "ood")), table(task(0, "ood"))])
     parameters = EvaluationParameters(splits=("ood",), max_tasks_per_split=1)
-    assert choose_tasks(tasks, parameters)["task_id"].tolist() == ["ood1"]
+    assert evaluated_tasks(tasks, parameters)["task_id"].tolist() == ["ood1"]
 
 
 def test_what_the_infrastructure_ended_counts_for_nothing(evaluate):

@@ -23,9 +23,9 @@ from agent_r1.mdp import Action, ActionType, EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.pipelines.rollout.dynamic_sampling import (
-    Outcome,
+    GroupOutcome,
     SampledGroup,
-    outcomes,
+    group_outcomes,
     sampled_again,
 )
 from agent_r1.pipelines.rollout.nodes import (
@@ -228,7 +228,7 @@ def test_p33_when_all_tasks_were_played_it_says_so(play, caplog):
     ],
 )
 def test_p12_p13_what_is_not_scored_is_no_signal_and_neither_is_noise(rewards, reason):
-    assert SampledGroup("t", 1, Outcome(rewards, 0)).reason == reason
+    assert SampledGroup("t", 1, GroupOutcome(rewards, 0)).reason == reason
 
 
 def test_p12_a_failed_trajectory_is_null_in_the_record(play, tasks, monkeypatch):
@@ -308,7 +308,7 @@ def test_groups_of_one_are_refused(tasks):
 def again(groups, rollouts, tasks):
     """The differences of the recorded groups to what the rounds give again."""
     parameters = rollout()
-    played = outcomes(rollouts, score_rewards(rollouts, tasks, {}))
+    played = group_outcomes(rollouts, score_rewards(rollouts, tasks, {}))
     order = task_order(tasks, parameters, 0, ITERATION)
     expected = sampled_again(groups, order, parameters, played, ITERATION)
     return compare_tables(groups, expected, "sampled_groups")

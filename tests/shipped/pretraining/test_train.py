@@ -9,7 +9,7 @@ from agent_r1.shipped.pretraining.formats import Piece
 from agent_r1.shipped.pretraining.train import (
     PretrainParameters,
     _learning_rate,
-    encode,
+    encode_pieces,
     learned_loss,
     pretrain,
 )
@@ -86,7 +86,7 @@ def test_padding_changes_nothing(first):
 def test_pieces_are_encoded_with_their_marks(first):
     tokenizer = first[1]
     pieces = [Piece("river: ", False), Piece("Belano\n", True)]
-    ((ids, learn),) = encode(tokenizer, [pieces], 100)
+    ((ids, learn),) = encode_pieces(tokenizer, [pieces], 100)
     assert tokenizer.decode(ids) == "river: Belano\n"
     learned = [i for i, marked in zip(ids, learn, strict=True) if marked]
     assert tokenizer.decode(learned) == "Belano\n"

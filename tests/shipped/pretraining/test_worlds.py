@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_r1.shipped.pretraining.formats import (
-    FORMATS,
+    FORMS,
     dialogue_marked,
     drill,
-    plain,
     question_answer,
+    restated,
 )
-from agent_r1.shipped.pretraining.worlds import Page, Question, WorldMaker
+from agent_r1.shipped.pretraining.worlds import WorldMaker, WorldPage, WorldQuestion
 
 NAMES = [f"Place{chr(65 + i)}{chr(97 + i)}" for i in range(26)] + ["San Roque", "Baden-Baden"]
 MAKER = WorldMaker(NAMES)
@@ -49,15 +49,15 @@ def test_equal_seeds_tell_equal_worlds_and_others_other_ones():
     assert drawn(1) == drawn(1) != drawn(2)
 
 
-PAGE = Page("Avan", (("river", "Belo"), ("country", "Corland")))
-CORLAND = Page("Corland", (("capital", "Dun"),))
-QUESTION = Question(
+PAGE = WorldPage("Avan", (("river", "Belo"), ("country", "Corland")))
+CORLAND = WorldPage("Corland", (("capital", "Dun"),))
+QUESTION = WorldQuestion(
     "What is the capital of the country of Avan?", (PAGE, CORLAND), ("country", "capital")
 )
 
 
-CHAINED = [form for form in dict.fromkeys(FORMATS) if form is not drill]
-LOOKUPS = [form for form in CHAINED if form not in (plain, question_answer)]
+CHAINED = [form for form in dict.fromkeys(FORMS) if form is not drill]
+LOOKUPS = [form for form in CHAINED if form not in (restated, question_answer)]
 
 
 @pytest.mark.parametrize("form", CHAINED)
@@ -105,7 +105,7 @@ def test_a_drill_asks_for_every_fact_of_a_page_once():
             assert label in pieces[answer - 1].text
 
 
-@pytest.mark.parametrize("form", dict.fromkeys(FORMATS))
+@pytest.mark.parametrize("form", dict.fromkeys(FORMS))
 def test_no_form_is_the_agents_own(form):
     text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
     for markup in ("<tool_call>", "<answer>", '"arguments"', '"query"'):

@@ -1,4 +1,4 @@
-"""Solutions that try to pass without solving: the judge never runs their code, so none does.
+"""Solutions that try to pass without solving: the tester never runs their code, so none does.
 
 The task is to double a number. A solution that does passes through the same machinery.
 """
@@ -24,7 +24,7 @@ PRELUDE = "def helper(x):\n    return x - 6\n\ndef double(x):\n    '''Twice x.''
 HONEST = "def double(x):\n    return x * 2\n"
 
 
-def judged(solution: str, parameters: SandboxParameters):
+def verdict_on(solution: str, parameters: SandboxParameters):
     return run_tests(
         textwrap.dedent(solution),
         TESTS,
@@ -35,7 +35,7 @@ def judged(solution: str, parameters: SandboxParameters):
 
 
 def test_a_solution_passes(level: Level, limits: SandboxParameters):
-    verdict = judged(HONEST, limits)
+    verdict = verdict_on(HONEST, limits)
     assert (verdict.passed, verdict.reason) == (True, "passed")
 
 
@@ -48,7 +48,7 @@ def test_a_solution_passes(level: Level, limits: SandboxParameters):
 )
 def test_p34_a_cheat_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     short = limits.model_copy(update={"timeout_s": 2.0})
-    verdict = judged(CHEATS[name], short if name in ENDLESS else limits)
+    verdict = verdict_on(CHEATS[name], short if name in ENDLESS else limits)
     assert not verdict.passed
     assert not any(part in verdict.reason for part in ("assert", "candidate", "abab"))
 
@@ -61,7 +61,7 @@ def test_p34_the_answers_are_not_in_the_solutions_process(level: Level, limits: 
             texts = [t for t in gc.get_objects() if isinstance(t, (list, dict, tuple))]
             return x * 2 if "".join(["'ab", "ab'"]) in repr(texts) else x
         """
-    assert judged(spy, limits).reason == "wrong answer"
+    assert verdict_on(spy, limits).reason == "wrong answer"
 
 
 STOP = "def double(x): raise StopIteration"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 from pathlib import Path
 
 import pytest
 
-from agent_r1.tools.sandbox import Level, SandboxParameters, TestsUnusable, arun_tests, run_tests
+from agent_r1.tools.sandbox import Level, SandboxParameters, TestsUnusable, run_tests
 
 # HumanEval's format: a prompt that may define helpers, and tests that may use them.
 ZERO_PROMPT = '''import math
@@ -216,13 +215,6 @@ def test_unusable_tests_are_no_failure(tests: str, level: Level, limits: Sandbox
     """A reward of 0 would punish the agent for the task's defect; a pass would be for nothing."""
     with pytest.raises(TestsUnusable):
         run_tests("def f(*_): return 1", tests, entry_point="f", parameters=limits)
-
-
-def test_it_can_be_awaited(level: Level, limits: SandboxParameters):
-    verdict = asyncio.run(
-        arun_tests(MBPP_SOLUTION, MBPP_TESTS, entry_point=None, parameters=limits)
-    )
-    assert verdict.passed
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import subprocess
 import sys
@@ -116,28 +115,6 @@ def test_runs_share_nothing(level: Level, limits: SandboxParameters):
 def test_files_stay_within_the_folder(name: str, level: Level, limits: SandboxParameters):
     with pytest.raises(ValueError, match="within the private folder"):
         Sandbox(limits).run("", files={name: ""})
-
-
-def test_it_runs_beside_the_event_loop(level: Level, limits: SandboxParameters):
-    async def both() -> list[str]:
-        sandbox = Sandbox(limits)
-        results = await asyncio.gather(*(sandbox.arun(f"print({n})") for n in range(3)))
-        return [result.stdout for result in results]
-
-    assert asyncio.run(both()) == ["0\n", "1\n", "2\n"]
-
-
-def test_p31_a_cancelled_run_is_killed(level: Level, limits: SandboxParameters):
-    async def cancelled() -> float:
-        run = asyncio.create_task(Sandbox(limits).arun("import time; time.sleep(1e6)"))
-        await asyncio.sleep(0.1)
-        run.cancel()
-        begin = time.monotonic()
-        with pytest.raises(asyncio.CancelledError):
-            await run
-        return time.monotonic() - begin
-
-    assert asyncio.run(cancelled()) < limits.timeout_s / 2
 
 
 def test_p31_nothing_is_left_when_the_caller_is_killed(level: Level, limits: SandboxParameters):

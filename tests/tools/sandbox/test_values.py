@@ -1,4 +1,4 @@
-"""The language between solution and judge.
+"""The language between solution and tester.
 
 1. Plain values come back equal and of the same type; floats bit for bit.
 2. Of a subclass only the built-in value in it is written.

@@ -19,7 +19,13 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from agent_r1.chat.call_json import Malformed, check_json, read_json, skip_blanks, write_json
+from agent_r1.chat.call_json import (
+    Malformed,
+    check_json,
+    read_call_json,
+    skip_blanks,
+    write_call_json,
+)
 from agent_r1.chat.dialects.base import answered, assistant_message, called, malformed
 from agent_r1.chat.encoding import Markup
 from agent_r1.chat.reasoning import Spans
@@ -62,7 +68,7 @@ class HarmonyDialect:
             return [*pieces, Markup(f"{CHANNEL}final{TEXT}"), action.answer or ""]
         for call in action.tool_calls:
             pieces = [*pieces, f" to={_FUNCTION}{call.name}"]
-            pieces += [Markup(f"{CHANNEL}commentary json{TEXT}"), write_json(call.arguments)]
+            pieces += [Markup(f"{CHANNEL}commentary json{TEXT}"), write_call_json(call.arguments)]
         return pieces
 
     def read(self, text: str) -> Action:
@@ -123,7 +129,7 @@ def _call(recipient: str, text: str) -> ToolCall:
     name = recipient.removeprefix(_FUNCTION)
     if name == recipient:
         raise Malformed(f"'{recipient[:30]}' is no tool: calls are to functions.NAME")
-    value, end = read_json(text, skip_blanks(text, 0))
+    value, end = read_call_json(text, skip_blanks(text, 0))
     if not isinstance(value, dict):
         raise Malformed("the arguments of the tool call are not a JSON object")
     if skip_blanks(text, end) < len(text):

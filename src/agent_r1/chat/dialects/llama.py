@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_r1.chat.call_json import Malformed, read_call, read_json, skip_blanks, write_json
+from agent_r1.chat.call_json import (
+    Malformed,
+    read_call,
+    read_call_json,
+    skip_blanks,
+    write_call_json,
+)
 from agent_r1.chat.dialects.base import (
     answered,
     assistant_message,
@@ -44,7 +50,7 @@ class LlamaDialect:
         if action.type is ActionType.ANSWER:
             return write_answer(action, thought)
         calls = [
-            write_json({"name": call.name, "parameters": call.arguments})
+            write_call_json({"name": call.name, "parameters": call.arguments})
             for call in action.tool_calls
         ]
         return [*([*thinking(thought), Markup(PYTHON_TAG)] if thought else []), "; ".join(calls)]
@@ -61,7 +67,7 @@ class LlamaDialect:
             return malformed(text, error)
 
     def _call(self, text: str) -> ToolCall:
-        value, end = read_json(text, skip_blanks(text, 0))
+        value, end = read_call_json(text, skip_blanks(text, 0))
         if skip_blanks(text, end) < len(text):
             raise Malformed("text after the tool call: one call per turn, and nothing behind it")
         return read_call(value, "parameters")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_r1.chat.call_json import Malformed, write_json
+from agent_r1.chat.call_json import Malformed, write_call_json
 from agent_r1.chat.dialects.base import (
     answered,
     assistant_message,
@@ -40,7 +40,7 @@ class QwenDialect:
             return write_answer(action, thought)
         pieces = thinking(thought.rstrip("\n") + "\n") if thought.strip() else []
         for number, call in enumerate(action.tool_calls):
-            told = write_json({"name": call.name, "arguments": call.arguments})
+            told = write_call_json({"name": call.name, "arguments": call.arguments})
             pieces += ["\n" if number else "", Markup(CALL), f"\n{told}\n", Markup(END_CALL)]
         return pieces
 

@@ -15,7 +15,7 @@ from agent_r1.rewards.answers import exact_match, extract_answer, f1
 from agent_r1.tables.trajectories import find_trajectories
 
 
-def outcomes(
+def attempt_outcomes(
     rollouts: pd.DataFrame,
     rewards: pd.DataFrame,
     tasks: pd.DataFrame,
@@ -97,11 +97,11 @@ def tool_outcomes(tool_results: Iterable[str]) -> tuple[int, int]:
     return len(statuses), sum(status != ToolStatus.OK for status in statuses)
 
 
-def aggregate(attempts: pd.DataFrame) -> pd.DataFrame:
+def evaluation_table(attempts: pd.DataFrame) -> pd.DataFrame:
     """The table `evaluation`: each split as a whole, then its families, all by name.
 
     Args:
-        attempts: what `outcomes` gives.
+        attempts: what `attempt_outcomes` gives.
     """
     rows: list[dict[str, Any]] = []
     for split, of_split in attempts.groupby("split"):

@@ -14,7 +14,7 @@ from agent_r1.display import progress
 from agent_r1.engines.base import Engine
 from agent_r1.environments import EnvironmentParameters
 from agent_r1.parameters import ParameterError
-from agent_r1.pipelines.evaluation.metrics import aggregate, outcomes
+from agent_r1.pipelines.evaluation.metrics import attempt_outcomes, evaluation_table
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import (
@@ -69,7 +69,7 @@ def evaluate_policy(
     """
     evaluation = EvaluationParameters.read(evaluation, "evaluation")
     rollout = RolloutParameters.read(rollout, "rollout")
-    chosen = choose_tasks(tables.conform(tasks, "tasks"), evaluation)
+    chosen = evaluated_tasks(tables.conform(tasks, "tasks"), evaluation)
     rollouts, _ = run_trajectories(
         engine,
         policy,
@@ -86,8 +86,8 @@ def evaluate_policy(
     by_reward = {
         name for name in set(chosen["environment"]) if reward.outcome_metric(name) in _NOT_TEXTS
     }
-    attempts = outcomes(rollouts, rewards, chosen, evaluation.samples, by_reward)
-    return aggregate(attempts), rollouts, rewards
+    attempts = attempt_outcomes(rollouts, rewards, chosen, evaluation.samples, by_reward)
+    return evaluation_table(attempts), rollouts, rewards
 
 
 def evaluation_requests(
@@ -97,12 +97,12 @@ def evaluation_requests(
     seed: int,
     iteration: str,
 ) -> list[TrajectoryRequest]:
-    """What `evaluate_policy` attempts at the tasks of `choose_tasks`; a replay needs it too."""
+    """What `evaluate_policy` attempts at the tasks of `evaluated_tasks`; a replay needs it too."""
     temperatures = [rollout.temperature] * evaluation.samples + [0.0] * evaluation.greedy
     return group_requests(chosen, iteration, temperatures, seed, STAGE)
 
 
-def choose_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd.DataFrame:
+def evaluated_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd.DataFrame:
     """The tasks of each split that are evaluated: families in turn, in table order.
 
     No draw is involved, so that every policy of every experiment is asked the same.

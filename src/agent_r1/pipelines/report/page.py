@@ -15,8 +15,13 @@ from matplotlib.figure import Figure
 
 from agent_r1.pipelines.report.exposure import Exposure
 from agent_r1.pipelines.report.figure import COLORS
-from agent_r1.pipelines.report.results import POLICIES, SPLITS, Results, number, whole_split
-from agent_r1.pipelines.report.template import TEMPLATE
+from agent_r1.pipelines.report.results import (
+    POLICIES,
+    REPORTED_SPLITS,
+    Results,
+    number,
+    whole_split,
+)
 
 _SPLIT_TITLES = {"in_domain": "In-domain", "held_out": "Held out", "ood": "Out of distribution"}
 _BY_ENTITIES = {
@@ -54,7 +59,11 @@ def render_page(
         parameters: all parameters of the run.
     """
     environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("agent_r1.pipelines.report", "."),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=jinja2.StrictUndefined,
     )
     environment.filters |= {
         "score": _score,
@@ -63,7 +72,7 @@ def render_page(
         "signed": _signed,
     }
     entities = any(row.entities for row in exposure)
-    return environment.from_string(TEMPLATE).render(
+    return environment.get_template("page.html.jinja").render(
         entities=entities,
         unseen="entities never seen" if entities else "held out",
         results=results,
@@ -73,7 +82,7 @@ def render_page(
         headline=_headline(results),
         splits=[
             _split(results, split, _BY_ENTITIES if entities else _BY_TASKS)
-            for split in SPLITS
+            for split in REPORTED_SPLITS
             if _evaluated(results, split)
         ],
         families=_held_out_families(results, exposure),

@@ -13,10 +13,10 @@ from agent_r1.datasets import History
 POLICIES = {"base": "Base", "sft": "SFT", "rl": "RL"}
 """The three policies that are compared, by their keys in ``summary.json``."""
 
-SPLITS = ("in_domain", "held_out", "ood")
+REPORTED_SPLITS = ("in_domain", "held_out", "ood")
 """The splits that are reported; ``validation`` is only ever tuned on."""
 
-METRICS = (
+EVALUATION_COLUMNS = (
     "exact_match",
     "greedy_exact_match",
     "f1",
@@ -70,7 +70,7 @@ def summarize(results: Results) -> dict[str, Any]:
         "evaluations": {
             policy: {
                 split: _cell(row)
-                for split in SPLITS
+                for split in REPORTED_SPLITS
                 if (row := whole_split(evaluation, split)) is not None
             }
             for policy, evaluation in results.evaluations.items()
@@ -90,7 +90,7 @@ def number(value: Any) -> float | None:
 
 
 def _cell(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {"n": int(row["n"])} | {metric: number(row[metric]) for metric in METRICS}
+    return {"n": int(row["n"])} | {metric: number(row[metric]) for metric in EVALUATION_COLUMNS}
 
 
 def _number(iteration: str) -> int:

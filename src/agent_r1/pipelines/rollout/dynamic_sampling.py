@@ -34,7 +34,7 @@ from agent_r1.rollout import RolloutParameters
 logger = logging.getLogger(__name__)
 
 
-class Outcome(NamedTuple):
+class GroupOutcome(NamedTuple):
     """What the trajectories of a group earned, by ``sample_index``."""
 
     rewards: tuple[float | None, ...]
@@ -42,7 +42,7 @@ class Outcome(NamedTuple):
     completion_tokens: int
 
 
-Play = Callable[[pd.DataFrame], Sequence[Outcome]]
+Play = Callable[[pd.DataFrame], Sequence[GroupOutcome]]
 """The tasks of a round → the outcome of each one's group."""
 
 
@@ -52,7 +52,7 @@ class SampledGroup:
 
     task_id: str
     round: int
-    outcome: Outcome
+    outcome: GroupOutcome
 
     @property
     def known(self) -> list[float]:
@@ -68,7 +68,9 @@ class SampledGroup:
         return "no_variance" if statistics.zero_variance[0] else None
 
 
-def sample(order: pd.DataFrame, rollout: RolloutParameters, play: Play) -> list[SampledGroup]:
+def sample_groups(
+    order: pd.DataFrame, rollout: RolloutParameters, play: Play
+) -> list[SampledGroup]:
     """Play round after round; see the module.
 
     Args:
@@ -96,14 +98,14 @@ def with_signal(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
     return [group for group in groups if group.reason is None]
 
 
-def kept(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
+def trained_groups(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
     """The groups that are trained on: those with a signal; if none has one, those of round 1."""
     return with_signal(groups) or [group for group in groups if group.round == 1]
 
 
 def groups_table(groups: Sequence[SampledGroup], iteration: str) -> pd.DataFrame:
     """The ``sampled_groups`` table, a row per group that was played, in that order."""
-    trained = {group.task_id for group in kept(groups)}
+    trained = {group.task_id for group in trained_groups(groups)}
     rows = [
         {
             "group_id": f"{iteration}/{group.task_id}",
@@ -121,7 +123,7 @@ def groups_table(groups: Sequence[SampledGroup], iteration: str) -> pd.DataFrame
     return tables.from_rows(rows, "sampled_groups")
 
 
-def outcomes(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> dict[str, Outcome]:
+def group_outcomes(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> dict[str, GroupOutcome]:
     """Task → the outcome of its group; ``rewards`` has the rows of ``rollouts`` in their order."""
     steps = pd.DataFrame(
         {
@@ -135,7 +137,7 @@ def outcomes(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> dict[str, Outcome
     for task, rows in steps.groupby("task", sort=False):
         known = rows.drop_duplicates("sample").sort_values("sample")["reward"].tolist()
         scored = tuple(None if np.isnan(reward) else reward for reward in known)
-        found[str(task)] = Outcome(scored, int(rows["tokens"].sum()))
+        found[str(task)] = GroupOutcome(scored, int(rows["tokens"].sum()))
     return found
 
 
@@ -143,28 +145,28 @@ def sampled_again(
     recorded: pd.DataFrame,
     order: pd.DataFrame,
     rollout: RolloutParameters,
-    played: dict[str, Outcome],
+    played: dict[str, GroupOutcome],
     iteration: str,
 ) -> pd.DataFrame:
     """The ``sampled_groups`` table that should have been recorded.
 
     Args:
         recorded: what was. Of dropped groups it is the only one that knows their outcomes.
-        order, rollout: see `sample`.
+        order, rollout: see `sample_groups`.
         played: task → the outcome of its group, of those that were played again.
         iteration: such as ``iter_00003``.
     """
     remembered = {
-        row["task_id"]: Outcome(tuple(row["rewards"]), row["completion_tokens"])
+        row["task_id"]: GroupOutcome(tuple(row["rewards"]), row["completion_tokens"])
         for row in tables.to_arrow(recorded, "sampled_groups").to_pylist()
     }
     known = remembered | played
-    nothing = Outcome((), 0)
+    nothing = GroupOutcome((), 0)
 
-    def play(tasks: pd.DataFrame) -> list[Outcome]:
+    def play(tasks: pd.DataFrame) -> list[GroupOutcome]:
         return [known.get(task, nothing) for task in tasks["task_id"]]
 
-    return groups_table(sample(order, rollout, play), iteration)
+    return groups_table(sample_groups(order, rollout, play), iteration)
 
 
 def warn_if_short(

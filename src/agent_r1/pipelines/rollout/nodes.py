@@ -29,7 +29,7 @@ from agent_r1.tables.trajectories import in_order
 
 STAGE = "generate_rollouts"
 
-Tables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
+RolloutTables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
 
 
 def generate_rollouts(
@@ -45,7 +45,7 @@ def generate_rollouts(
     seed: int,
     *,
     iteration: str,
-) -> Tables:
+) -> RolloutTables:
     """``rollout.group_size`` trajectories for each of the iteration's training tasks.
 
     Args:
@@ -138,7 +138,7 @@ def _sample_dynamically(
     reward: RewardParameters,
     seed: int,
     iteration: str,
-) -> Tables:
+) -> RolloutTables:
     rounds: list[tuple[pd.DataFrame, pd.DataFrame]] = []
     report, done, tokens = progress.reporter(), 0, 0
 
@@ -146,7 +146,7 @@ def _sample_dynamically(
         """Over all rounds; the total grows with each."""
         report(done + ended, done + total, tokens + sampled)
 
-    def play(tasks: pd.DataFrame) -> list[dynamic_sampling.Outcome]:
+    def play(tasks: pd.DataFrame) -> list[dynamic_sampling.GroupOutcome]:
         nonlocal done, tokens
         requests = _requests(tasks, rollout, seed, iteration)
         rollouts, timings = run(requests, on_progress)
@@ -154,12 +154,12 @@ def _sample_dynamically(
             check_played(rollouts, rollout, outages_are_data=True)
         rounds.append((rollouts, timings))
         done, tokens = done + len(requests), tokens + int(rollouts["completion_tokens"].sum())
-        found = dynamic_sampling.outcomes(rollouts, rewards_table(rollouts, tasks, reward))
+        found = dynamic_sampling.group_outcomes(rollouts, rewards_table(rollouts, tasks, reward))
         return [found[task] for task in tasks["task_id"]]
 
-    groups = dynamic_sampling.sample(order, rollout, play)
+    groups = dynamic_sampling.sample_groups(order, rollout, play)
     dynamic_sampling.warn_if_short(groups, rollout, iteration, len(order))
-    kept = {f"{iteration}/{group.task_id}" for group in dynamic_sampling.kept(groups)}
+    kept = {f"{iteration}/{group.task_id}" for group in dynamic_sampling.trained_groups(groups)}
     rollouts = _joined([rollouts for rollouts, _ in rounds], "rollouts", kept)
     timings = _joined([timings for _, timings in rounds], "rollout_timings", kept)
     return rollouts, timings, dynamic_sampling.groups_table(groups, iteration)

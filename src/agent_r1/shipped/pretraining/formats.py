@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from agent_r1.shipped.pretraining.worlds import Page, Question, made_up_word
+from agent_r1.shipped.pretraining.worlds import WorldPage, WorldQuestion, made_up_word
 
 END_OF_TEXT = "<|endoftext|>"
 TURN_START = "<|im_start|>"
@@ -29,7 +29,7 @@ class Piece(NamedTuple):
     """Whether it begins with a value that was read: its first token tells which line was found."""
 
 
-def page_text(random: Random, page: Page) -> str:
+def page_text(random: Random, page: WorldPage) -> str:
     """A page as text, in one of several layouts."""
     heading, fact = random.choice(_LAYOUTS)
     lines = [fact.format(label=label, value=value) for label, value in page.facts]
@@ -47,11 +47,11 @@ _LAYOUTS = (
 )
 
 
-def _distinct(pages: Sequence[Page]) -> list[Page]:
+def _distinct(pages: Sequence[WorldPage]) -> list[WorldPage]:
     return list({page.title: page for page in pages}.values())
 
 
-def plain(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def restated(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """Pages, then sentences that restate their facts along the chain."""
     pages = _distinct([page for question in questions for page in question.pages])
     random.shuffle(pages)
@@ -65,7 +65,7 @@ def plain(random: Random, questions: Sequence[Question]) -> list[Piece]:
     return pieces
 
 
-def question_answer(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def question_answer(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """Pages, then questions with their final answers only."""
     pages = _distinct([page for question in questions for page in question.pages])
     random.shuffle(pages)
@@ -78,7 +78,7 @@ def question_answer(random: Random, questions: Sequence[Question]) -> list[Piece
     return pieces
 
 
-def drill(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def drill(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """A page, then every one of its facts asked for, in an order of its own.
 
     Which line a question means is one token in many of an episode; here it is what most of the
@@ -129,7 +129,7 @@ class Style(NamedTuple):
     """Whether it is the same in every example, so that the model can know it from the start."""
 
 
-def _episodes(random: Random, questions: Sequence[Question], style: Style) -> list[Piece]:
+def _episodes(random: Random, questions: Sequence[WorldQuestion], style: Style) -> list[Piece]:
     """Look-ups, each after the thought that says what was read on the page before, and an answer.
 
     The thought takes reading apart: naming the label that the question asks for, finding its
@@ -173,17 +173,17 @@ def _role(name: str) -> tuple[str, str]:
     return f"{TURN_START}{name}\n", f"{TURN_END}\n"
 
 
-def react(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def react(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """A log of thoughts, actions and observations."""
     return _episodes(random, questions, _REACT)
 
 
-def dialogue_text(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def dialogue_text(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """A dialogue with worded lookups."""
     return _episodes(random, questions, _TEXT)
 
 
-def dialogue_json(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def dialogue_json(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """A dialogue with lookups and results in JSON."""
     return _episodes(random, questions, _JSON)
 
@@ -214,7 +214,7 @@ _JSON = Style(
 )
 
 
-def dialogue_marked(random: Random, questions: Sequence[Question]) -> list[Piece]:
+def dialogue_marked(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
     """A dialogue whose markup is made up for this one: random words in one of several patterns.
 
     Markup that stood before is learned, its first occurrence is not: there is nothing to know it
@@ -261,11 +261,11 @@ def _made_up_markup(random: Random) -> tuple[str, str]:
     return before.format(*words), after.format(*words)
 
 
-Form = Callable[[Random, Sequence[Question]], list[Piece]]
+Form = Callable[[Random, Sequence[WorldQuestion]], list[Piece]]
 
-FORMATS: tuple[Form, ...] = (
+FORMS: tuple[Form, ...] = (
     *[drill] * 4,
-    plain,
+    restated,
     question_answer,
     *[react] * 2,
     *[dialogue_text] * 2,

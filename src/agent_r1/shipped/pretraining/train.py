@@ -1,6 +1,6 @@
 """Trains the tiny base model.
 
-1. `examples` draws fictional worlds without end and tells them in the surface forms.
+1. `lessons.examples` draws fictional worlds without end and tells them in the surface forms.
 2. `train_tokenizer` learns the vocabulary from a few thousand of them.
 3. `pretrain` fits a small Llama to predict what follows from what was read. It starts with single,
    short pages that are asked about fact by fact (`drill`) and lets them grow as they are read: that
@@ -16,7 +16,6 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from random import Random
-from typing import NamedTuple
 
 import torch
 from torch.nn.functional import cross_entropy, pad
@@ -24,16 +23,10 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from agent_r1.parameters import Parameters
 from agent_r1.seeding import derive_seed
-from agent_r1.shipped.pretraining.formats import (
-    FORMATS,
-    Form,
-    Piece,
-    drill,
-    plain,
-    question_answer,
-)
+from agent_r1.shipped.pretraining.formats import Piece
+from agent_r1.shipped.pretraining.lessons import LESSONS, examples
 from agent_r1.shipped.pretraining.tokenizer import train_tokenizer
-from agent_r1.shipped.pretraining.worlds import Question, WorldMaker
+from agent_r1.shipped.pretraining.worlds import WorldMaker
 
 
 class PretrainParameters(Parameters):
@@ -76,53 +69,11 @@ _WIDTH, _COUNT = 64, 512
 shape of a bfloat16 product a kernel is compiled and kept (gigabytes over a run)."""
 
 
-class Stage(NamedTuple):
-    """What is told for a while; in each stage pages start short and grow."""
-
-    forms: Sequence[Form]
-    hops: Sequence[int]
-    """Lengths of chains, drawn evenly."""
-
-
-STAGES = (Stage((drill,), (1,)), Stage(FORMATS, (1, 2, 2)))
-"""First, which line of a page a question means; then everything."""
-
-_TOGETHER = (plain, question_answer)
-"""Forms in which several questions are asked about pages that are all shown first."""
-
-
 def _rounded(number: int, multiple: int) -> int:
     return -(-number // multiple) * multiple
 
 
-def examples(
-    maker: WorldMaker,
-    random: Random,
-    longest: int,
-    stage: Stage = STAGES[-1],
-) -> Iterator[list[Piece]]:
-    """Worlds told in random surface forms; pages have 2 … ``longest`` facts."""
-    while True:
-        form = random.choice(stage.forms)
-        questions = _questions(maker, random, (2, longest), stage.hops, form)
-        yield form(random, questions)
-
-
-def _questions(
-    maker: WorldMaker,
-    random: Random,
-    facts: tuple[int, int],
-    hops: Sequence[int],
-    form: Form,
-) -> list[Question]:
-    if form in _TOGETHER:
-        pages = maker.chain(random, 2, facts)
-        return [maker.question(random, [random.choice(pages)]) for _ in range(random.randint(4, 7))]
-    chains = [maker.chain(random, random.choice(hops), facts) for _ in range(random.randint(1, 2))]
-    return [maker.question(random, chain) for chain in chains]
-
-
-def encode(
+def encode_pieces(
     tokenizer: PreTrainedTokenizerFast, batch: Sequence[Sequence[Piece]], max_tokens: int
 ) -> list[tuple[list[int], list[int]]]:
     """Token ids and, for each, 0 if it is not learned, 2 if it tells what was read, 1 otherwise."""
@@ -152,7 +103,9 @@ def _batches(
     """``count`` batches of similar lengths each: little of a batch is padding."""
     size = parameters.batch_size
     drawn = [next(stream) for _ in range(size * count)]
-    rows = sorted(encode(tokenizer, drawn, parameters.max_tokens), key=lambda row: len(row[0]))
+    rows = sorted(
+        encode_pieces(tokenizer, drawn, parameters.max_tokens), key=lambda row: len(row[0])
+    )
     batches = []
     for begin in range(0, len(rows), size):
         part = rows[begin : begin + size]
@@ -270,7 +223,7 @@ def pretrain(
     began, tokens, step, longest = time.monotonic(), 0, 0, p.short_page
     stage = 0
     while step < p.steps:
-        stream = examples(maker, random, longest, STAGES[stage])
+        stream = examples(maker, random, longest, LESSONS[stage])
         batches = _batches(stream, tokenizer, p, random)[: p.steps - step]
         right = 0.0
         for ids_B_T, learn_B_T in batches:
@@ -303,6 +256,6 @@ def pretrain(
         if right >= p.grow_at:
             if longest < p.long_page:
                 longest += 1
-            elif stage + 1 < len(STAGES):
+            elif stage + 1 < len(LESSONS):
                 stage, longest = stage + 1, p.short_page
     return model.eval(), tokenizer

@@ -47,7 +47,7 @@ _DEMONYM_ENDINGS = ("an", "ese", "ian", "i", "ish", "er")
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WorldPage:
     """An entity and its facts, in the order in which the page lists them."""
 
     title: str
@@ -59,11 +59,11 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WorldQuestion:
     """A question and what answers it: read ``labels[i]`` on ``pages[i]``, one after another."""
 
     text: str
-    pages: tuple[Page, ...]
+    pages: tuple[WorldPage, ...]
     labels: tuple[str, ...]
 
     @property
@@ -102,15 +102,15 @@ class WorldMaker:
     def __init__(self, place_names: Sequence[str]) -> None:
         self.place_names = place_names
 
-    def page(self, random: Random, title: str, links: Sequence[str], facts: int) -> Page:
+    def page(self, random: Random, title: str, links: Sequence[str], facts: int) -> WorldPage:
         """A page with ``facts`` facts, one for each of ``links`` being that other entity."""
         labels = self._labels(random, max(facts, len(links)))
         values = [*links, *(self._value(random) for _ in labels[len(links) :])]
         lines = list(zip(labels, values, strict=True))
         random.shuffle(lines)
-        return Page(title, tuple(lines))
+        return WorldPage(title, tuple(lines))
 
-    def chain(self, random: Random, hops: int, facts: tuple[int, int]) -> list[Page]:
+    def chain(self, random: Random, hops: int, facts: tuple[int, int]) -> list[WorldPage]:
         """Pages of which each names the next one's title; ``facts`` bounds the lines of a page."""
         titles = random.sample(self.place_names, hops)
         return [
@@ -118,7 +118,7 @@ class WorldMaker:
             for i, title in enumerate(titles)
         ]
 
-    def question(self, random: Random, pages: Sequence[Page]) -> Question:
+    def question(self, random: Random, pages: Sequence[WorldPage]) -> WorldQuestion:
         """A question along ``pages``; the last label is any fact of the last page."""
         labels = [
             next(label for label, value in page.facts if value == following.title)
@@ -127,7 +127,7 @@ class WorldMaker:
         labels.append(random.choice(pages[-1].facts)[0])
         wording = random.choice(_ONE_HOP if len(pages) == 1 else _TWO_HOP)
         text = wording.format(*labels, x=pages[0].title)
-        return Question(text, tuple(pages), tuple(labels))
+        return WorldQuestion(text, tuple(pages), tuple(labels))
 
     def _labels(self, random: Random, count: int) -> list[str]:
         labels = random.sample(LABELS, count)

@@ -7,7 +7,7 @@
    when it ends, runs out of a limit, or when this process gives up or dies.
 3. `isolation` finds out once, by attacks of its own, how well this machine can do that (`Level`).
    Without any isolation nothing runs, unless ``isolation: none`` is asked for.
-4. `run_tests` judges a solution by hidden tests, which run in a second sandbox and see only values.
+4. `run_tests` tests a solution by hidden tests, which run in a second sandbox and see only values.
 
 What holds at each level, strongest first:
 
@@ -41,7 +41,7 @@ from agent_r1.tools.sandbox.result import (
     Verdict,
 )
 from agent_r1.tools.sandbox.sandbox import Sandbox
-from agent_r1.tools.sandbox.verdict import arun_tests, run_tests
+from agent_r1.tools.sandbox.verdict import run_tests
 
 __all__ = [
     "Isolation",
@@ -54,7 +54,6 @@ __all__ = [
     "Status",
     "TestsUnusable",
     "Verdict",
-    "arun_tests",
     "isolation",
     "run_tests",
 ]

@@ -38,7 +38,7 @@ _FIRST_USER = 0x60000000
 """Far from users that exist; a random one of 2^28 makes each run a user of its own."""
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """Absolute paths, outer ones before inner ones."""
 
     interpreter: str
@@ -47,7 +47,7 @@ class Layout(NamedTuple):
 
 
 @functools.cache
-def layout() -> Layout:
+def layout() -> FileLayout:
     """The layout of this machine and interpreter."""
     interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     stdlib = Path(sysconfig.get_path("stdlib")).resolve()
@@ -66,10 +66,10 @@ def layout() -> Layout:
         for path in sorted((packages | imported) - own)
         if os.path.isdir(path) and any(_within(path, root) for root in readable)
     ]
-    return Layout(interpreter, tuple(readable), tuple(_outermost(hidden)))
+    return FileLayout(interpreter, tuple(readable), tuple(_outermost(hidden)))
 
 
-def without_hidden(shown: Layout) -> tuple[list[str], list[str]]:
+def without_hidden(shown: FileLayout) -> tuple[list[str], list[str]]:
     """(readable, only listable) paths, for a mechanism that can allow but not take back."""
     readable: list[str] = []
     listable: list[str] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Mapping
 
 from agent_r1.tools.sandbox.launch import MAIN
@@ -11,7 +9,6 @@ from agent_r1.tools.sandbox.levels import level_for
 from agent_r1.tools.sandbox.parameters import SandboxParameters
 from agent_r1.tools.sandbox.process import Confined, Ended
 from agent_r1.tools.sandbox.result import SandboxResult, Status
-from agent_r1.tools.threads import WORKERS
 
 
 class Sandbox:
@@ -41,31 +38,6 @@ class Sandbox:
         """
         with self._start(program, files) as confined:
             return self._result(confined.finish(_bytes(stdin)))
-
-    async def arun(
-        self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None
-    ) -> SandboxResult:
-        """`run` off the event loop; when cancelled, the program is killed first."""
-        started: list[Confined] = []
-        cancelled = threading.Event()
-
-        def run() -> SandboxResult:
-            with self._start(program, files) as confined:
-                started.append(confined)
-                if cancelled.is_set():
-                    confined.stop()
-                return self._result(confined.finish(_bytes(stdin)))
-
-        running = asyncio.ensure_future(WORKERS.run(run))
-        try:
-            return await asyncio.shield(running)
-        except asyncio.CancelledError:
-            cancelled.set()
-            for confined in started:
-                confined.stop()
-            await asyncio.wait({running})
-            running.exception()  # nobody will ask for it
-            raise
 
     def _start(self, program: str, files: Mapping[str, str] | None) -> Confined:
         return Confined(self.level, {**(files or {}), MAIN: program}, self.parameters)

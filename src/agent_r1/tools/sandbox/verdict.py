@@ -7,7 +7,7 @@
    for it to patch: no ``assert``, no built-in, no ``check``, no frame to walk up. Whatever it does
    to its own process, the most it can do is to answer, and an answer that the tests accept is a
    solution.
-3. It passes if the judge says so, with the number that only the judge was given, after the tests
+3. It passes if the tester says so, with the number that only the tester was given, after the tests
    ran to their end and called the solution. Silence, an early exit and a crash are failures.
 
 Arguments are passed by value. What a function does to a list, a dictionary or an object of the
@@ -34,7 +34,6 @@ from agent_r1.tools.sandbox.levels import isolation, level_for
 from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
 from agent_r1.tools.sandbox.process import START_S, Confined, Ended
 from agent_r1.tools.sandbox.result import SandboxUnavailable, TestsUnusable, Verdict
-from agent_r1.tools.threads import WORKERS
 
 
 def run_tests(
@@ -46,7 +45,7 @@ def run_tests(
     classes: Collection[str] = (),
     parameters: SandboxParameters | None = None,
 ) -> Verdict:
-    """Judge a solution by hidden tests.
+    """Test a solution by hidden tests.
 
     Args:
         solution: the whole program, for HumanEval the prompt with its completion.
@@ -79,34 +78,12 @@ def run_tests(
         "number": number,
         "timeout_s": parameters.timeout_s,
     }
-    tested, judged = _run_both(level, solution, json.dumps(task), parameters)
-    outcome, detail = _read(judged, number)
+    solution_end, tester_end = _run_both(level, solution, json.dumps(task), parameters)
+    outcome, detail = _read(tester_end, number)
     if outcome == "unusable":
         raise TestsUnusable(f"the tests cannot be used: {detail}")
-    reason = _reason(outcome, detail, tested)
+    reason = _reason(outcome, detail, solution_end)
     return Verdict(outcome == "passed", reason, time.monotonic() - begin)
-
-
-async def arun_tests(
-    solution: str,
-    tests: str,
-    *,
-    entry_point: str | None,
-    prelude: str = "",
-    classes: Collection[str] = (),
-    parameters: SandboxParameters | None = None,
-) -> Verdict:
-    """`run_tests` off the event loop. When cancelled, it ends by its own time limit."""
-    judge = functools.partial(
-        run_tests,
-        solution,
-        tests,
-        entry_point=entry_point,
-        prelude=prelude,
-        classes=classes,
-        parameters=parameters,
-    )
-    return await WORKERS.run(judge)
 
 
 def _level(parameters: SandboxParameters) -> Level:
@@ -122,7 +99,7 @@ def _level(parameters: SandboxParameters) -> Level:
 def _run_both(
     level: Level, solution: str, task: str, parameters: SandboxParameters
 ) -> tuple[Ended, Ended]:
-    # The judge keeps the time, from its first call on: to start is not the solution's doing.
+    # The tester keeps the time, from its first call on: to start is not the solution's doing.
     patient = parameters.model_copy(update={"timeout_s": parameters.timeout_s + START_S})
     with contextlib.ExitStack() as stack:
         calls_out, calls_in = os.pipe()
@@ -139,18 +116,18 @@ def _run_both(
                     stdout=answers_in,
                 )
             )
-            judge = stack.enter_context(
+            tester = stack.enter_context(
                 Confined(
                     level,
-                    {**_program("judge", "channel", "messages", "values"), "task.json": task},
+                    {**_program("tester", "channel", "messages", "values"), "task.json": task},
                     patient,
                     stdin=answers_out,
                     stdout=calls_in,
                 )
             )
-        judged = judge.finish()
+        verdict = tester.finish()
         tested.stop()
-        return tested.finish(), judged
+        return tested.finish(), verdict
 
 
 @functools.cache
@@ -163,13 +140,13 @@ def _program(name: str, *modules: str) -> dict[str, str]:
     }
 
 
-def _read(judged: Ended, number: str) -> tuple[str, str]:
-    """What the judge wrote; anything else than a verdict is a failure."""
+def _read(tester: Ended, number: str) -> tuple[str, str]:
+    """What the tester wrote; anything else than a verdict is a failure."""
     try:
-        verdict = json.loads(judged.stderr)
+        verdict = json.loads(tester.stderr)
     except ValueError:
         return "no verdict", ""
-    if judged.status != "ok" or verdict.get("number") != number:
+    if tester.status != "ok" or verdict.get("number") != number:
         return "no verdict", ""
     return verdict["outcome"], verdict["detail"]
 

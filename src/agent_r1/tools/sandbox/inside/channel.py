@@ -1,4 +1,4 @@
-"""The judge's side of the calls between two processes: what a call sends, and what may come back.
+"""The tester's side of the calls between two processes: what a call sends, and what may come back.
 
 Every answer is a plain value, an object of the task's own classes made anew here, a number that
 stands for an object of the solution's, or an exception of a known class. Nothing of it is code.
@@ -114,6 +114,8 @@ class Handle(Answer):
     them are compared there: whoever makes both sides could as well return two equal numbers. With
     anything else they are not compared, and they are no operands: ``f(x) - 4`` of an object whose
     subtraction gives 0 would be a pass without an answer.
+
+    3 of MBPP's 974 tasks need such objects: 367, 601 and 927.
     """
 
     def __getattr__(self, name: str) -> Any:

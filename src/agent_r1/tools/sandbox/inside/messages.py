@@ -1,4 +1,4 @@
-"""What goes over the pipes between a solution and its judge: JSON, one line each."""
+"""What goes over the pipes between a solution and its tester: JSON, one line each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 MAX_CHARS = 16_000_000
-"""Of one message; the judge reads no more."""
+"""Of one message; the tester reads no more."""
 
 
 def write(message: dict[str, Any]) -> str:

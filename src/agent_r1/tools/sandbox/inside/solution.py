@@ -1,7 +1,7 @@
 """The process of the solution: runs it, and answers calls of its functions.
 
 Nothing here is trusted. The solution can change all of this code; what it can reach by that is to
-write other answers, and any answer is only a value, judged elsewhere. It does not have the tests.
+write other answers, and any answer is only a value, checked elsewhere. It does not have the tests.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _OPERATIONS = {
     ".getitem": operator.getitem,
     **{f".{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "gt", "le", "ge")},
 }
-"""What the judge does with an object by its number; no function of a solution has such a name."""
+"""What the tester does with an object by its number; no function of a solution has such a name."""
 
 
 class Objects:
-    """What the judge knows by number; an object keeps its number."""
+    """What the tester knows by number; an object keeps its number."""
 
     def __init__(self) -> None:
         self._objects: list[Any] = []

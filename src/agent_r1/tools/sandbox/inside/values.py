@@ -1,4 +1,4 @@
-"""The language between a solution and its judge: plain values as what JSON can write.
+"""The language between a solution and its tester: plain values as what JSON can write.
 
 1. Written by the solution's side, which nobody trusts, and read by `decode`, which makes nothing
    but built-in values, checks every tag, and never evaluates or imports.

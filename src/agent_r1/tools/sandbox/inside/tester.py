@@ -4,7 +4,7 @@
    other process and give what `values.decode` makes of the answer (`channel`).
 2. Code that the task gives (``prelude``: imports, functions and classes of a prompt) is the task's
    own here: the solution cannot replace a function that the tests check it with, and objects of
-   such a class are judged by the task's class. Built-ins and modules of the standard library are
+   such a class are compared by the task's class. Built-ins and modules of the standard library are
    this process's, too; only the entry point is always the solution's.
 3. Objects of classes that the tests expect of a solution (``classes``) stay with the solution, and
    are used from here by number (`channel.Handle`). In all other tasks an object of the
@@ -29,7 +29,7 @@ from typing import Any
 from channel import Channel, SolutionGone, Unusable  # type: ignore[import-not-found]
 
 
-def judge(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
+def verdict_of(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
     """(outcome, detail) of the tests; see `main` for the outcomes."""
     names: dict[str, Any] = {"__name__": "tests"}
     try:
@@ -95,7 +95,7 @@ def _names_in(code: types.CodeType) -> set[str]:
 
 
 def main() -> None:
-    """Judge ``task.json``: ``passed``, ``wrong``, ``raised``, ``gone``, or ``unusable``."""
+    """Test by ``task.json``: ``passed``, ``wrong``, ``raised``, ``gone``, or ``unusable``."""
     answers = os.fdopen(os.dup(0), encoding="utf-8", errors="surrogatepass")
     calls = os.fdopen(os.dup(1), "w", encoding="utf-8")
     verdict = os.fdopen(os.dup(2), "w", encoding="utf-8")
@@ -106,7 +106,7 @@ def main() -> None:
         task = json.load(file)
     channel = Channel(calls, answers, task["timeout_s"], handles=bool(task["classes"]))
     signal.signal(signal.SIGALRM, channel.out_of_time)
-    outcome, detail = judge(task, channel)
+    outcome, detail = verdict_of(task, channel)
     signal.setitimer(signal.ITIMER_REAL, 0)
     verdict.write(json.dumps({"number": task["number"], "outcome": outcome, "detail": detail}))
     verdict.flush()

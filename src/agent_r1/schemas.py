@@ -228,5 +228,5 @@ def __getattr__(name: str) -> Any:
     """``schemas.conform`` and its kind are in `agent_r1.tables`; the old names still work, so that
     task sources and notebooks written for them do."""
     if name in _MOVED:
-        return getattr(import_module("agent_r1.tables"), name)
+        return getattr(import_module(f"{__package__}.tables"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -48,7 +48,6 @@ OWN = [
 ALGORITHMS = sorted(path.stem for path in (REPOSITORY / "conf/algorithms").glob("*.yml"))
 ALGORITHM_PAGE = text_of(DOCS / "algorithms.md")
 SECTIONS = dict(re.findall(r"^### `(\w+)`$(.*?)(?=^##)", ALGORITHM_PAGE, re.MULTILINE | re.DOTALL))
-NOTEBOOKS = sorted((REPOSITORY / "notebooks").glob("*.ipynb"))
 LINKED = (*PAGES, REPOSITORY / "data/01_raw/README.md")
 
 
@@ -247,12 +246,3 @@ def test_the_architecture_names_every_room():
     rooms = {room for layer in layers for room in re.findall(r"\w+", layer)}
     rows = re.findall(r"^\| \d \| (.*?) \|", page, re.MULTILINE)
     assert rooms <= {room for row in rows for room in re.findall(r"`(\w+)`", row)}
-
-
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.name)
-def test_a_notebook_compiles_and_has_no_outputs(notebook):
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
-    for cell in cells:
-        if cell["cell_type"] == "code":
-            compile("".join(cell["source"]), notebook.name, "exec")
-            assert cell["outputs"] == []

@@ -63,7 +63,7 @@ def test_an_object_by_its_import_path(module, path):
 @pytest.mark.parametrize("known", [{"six": 6}, {"six": "own_things:SIX"}])
 def test_an_object_by_its_name(module, known):
     module("SIX = 6\n")
-    assert named_object("number", "six", known) == 6
+    assert named_object("number", "six", known, int) == 6
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_an_object_by_its_name(module, known):
 def test_a_module_that_cannot_be_imported_is_one_message_with_its_line(module, text, reason):
     file = module(text)
     with pytest.raises(ParameterError) as caught:
-        named_object("number", "own_things:NAME", {})
+        named_object("number", "own_things:NAME", {}, int)
     message = str(caught.value)
     assert message.startswith("number 'own_things:NAME' cannot be imported: ")
     assert message.endswith(reason.format(file=file))
@@ -98,7 +98,7 @@ def test_an_unknown_name():
         "by its import path: 'package.module:NAME'."
     )
     with pytest.raises(ParameterError, match=expected):
-        named_object("number", "sixx", {"six": 6})
+        named_object("number", "sixx", {"six": 6}, int)
 
 
 def test_estimators_objectives_and_formats_of_another_package(module):

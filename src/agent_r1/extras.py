@@ -13,12 +13,15 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import ParameterError, nearest
 
+T = TypeVar("T")
 
-class MissingExtraError(ModuleNotFoundError):
+
+class MissingExtraError(UserError, ModuleNotFoundError):
     """A package of an optional extra is not installed. The message says how to install it."""
 
 
@@ -60,9 +63,7 @@ def _missing(name: str, extra: str) -> MissingExtraError:
     )
 
 
-def named_object(
-    kind: str, name: str, known: Mapping[str, Any], expected: type | None = None
-) -> Any:
+def named_object(kind: str, name: str, known: Mapping[str, Any], expected: type[T]) -> T:
     """The object with a registered name or an import path (``package.module:NAME``; a dot may
     replace the colon).
 
@@ -70,7 +71,7 @@ def named_object(
         kind: kind of object for error messages, such as "reward term".
         name: the name in ``conf/``.
         known: registered name → the object or its import path.
-        expected: class of the object; None if any class is allowed.
+        expected: class of the object; ``object`` if any class is allowed.
 
     Raises:
         ParameterError: the name is unknown (the message gives the nearest known name), its module
@@ -79,7 +80,7 @@ def named_object(
     found = known.get(name, name)
     if isinstance(found, str):
         found = _imported(kind, name, found, known)
-    if expected is not None and not isinstance(found, expected):
+    if not isinstance(found, expected):
         raise ParameterError(f"{kind} '{name}' is not a {expected.__name__}: {found!r}")
     return found
 

@@ -8,8 +8,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from agent_r1.errors import UserError
 
-class ParameterError(ValueError):
+
+class ParameterError(UserError, ValueError):
     """A parameter is unknown or has a value that cannot be used; the message names the key."""
 
 

@@ -1,11 +1,11 @@
-"""Which pipelines there are, by name.
+"""The pipelines by name.
 
 ==================  ================================================================
 ``prepare_tasks``   knowledge base, task files → ``tasks``, ``documents``
 ``base``            ``model.path`` → ``base.policy``, and its evaluation
 ``demonstrations``  tasks → ``demonstrations``
 ``iter_00000``      SFT → the policy that RL starts from, and its evaluation
-``iter_NNNNN``      iteration N of RL; built when it is asked for
+``iter_NNNNN``      iteration N of RL; built on request
 ``report``          what is committed → figure, HTML, summary
 ``knowledge_base``  rebuilds ``data/01_raw/knowledge_base``; not part of an experiment
 ``pretrain``        rebuilds the tiny base model; not part of an experiment
@@ -30,8 +30,8 @@ _ITERATION = re.compile(r"iter_(\d{5,})")
 class PipelineRegistry(dict[str, Any]):
     """Name → pipeline, each built on first access.
 
-    Listing the names imports no stage, so `kedro registry list` needs no torch. Iterations are
-    not listed: there is one for every number.
+    Listing the names imports no stage, so `kedro registry list` does not import torch. Iterations
+    are not listed, because every number is one.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class PipelineRegistry(dict[str, Any]):
 
 
 def _stage(name: str, function: str = "create_pipeline", **arguments: Any) -> Callable:
-    """Builds a stage's pipeline; its module is imported only then."""
+    """A function that imports a stage's module and builds its pipeline."""
     return _built_by(f"pipelines.{name}", function, **arguments)
 
 

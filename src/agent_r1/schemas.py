@@ -16,11 +16,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from agent_r1.errors import UserError
+
 SPLITS = ("train", "validation", "in_domain", "held_out", "ood")
 """``validation`` is for selection and tuning; the last three are only ever reported."""
 
 
-class SchemaError(ValueError):
+class SchemaError(UserError, ValueError):
     """A table does not fit its schema; the message names the table and the column."""
 
 

@@ -1,4 +1,4 @@
-"""Kedro's settings of the project."""
+"""The project's settings for Kedro."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import warnings
 from agent_r1.configuration.loader import ProjectConfigLoader
 from agent_r1.hooks import LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
 
-# Kedro only warns when a run does not read back what it saved; here that is a lost result.
+# Kedro only warns when a run does not load what it saved. Here that is a lost result.
 warnings.filterwarnings("error", message="Save version")
-# omegaconf 2.4 says this to Kedro in every session.
+# omegaconf 2.4 warns Kedro about this in every session.
 warnings.filterwarnings("ignore", message="register_new_resolver")
-# Nodes outside the iterations read datasets of theirs; Kedro's advice is about naming one's own.
+# Nodes outside the iterations read datasets of iterations. Kedro's advice is about new names.
 warnings.filterwarnings("ignore", message="One or more dataset names contain '.'")
 
 HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks())

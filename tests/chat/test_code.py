@@ -24,7 +24,7 @@ def test_a_block_is_a_call_and_the_actions_code(fence):
     assert action.code == "print(1)\nprint(2)"
 
 
-def test_blocks_in_other_languages_are_words():
+def test_blocks_in_other_languages_are_text():
     action = parse_turn("```json\n<answer>no</answer>\n```\n<answer> Paris </answer>")
     assert (action.type, action.answer, action.code) == (ActionType.ANSWER, "Paris", None)
 
@@ -43,7 +43,7 @@ def test_tags_inside_code_are_code():
         ("x = 1\nfinal_answer(1)", None),
         ("final_answer(x)", None),
         ("final_answer(", None),
-        ("final_answer('\\ud800')", None),  # no text that can be saved
+        ("final_answer('\\ud800')", None),  # cannot be saved
     ],
 )
 def test_a_literal_final_answer_is_the_answer(code, answer):
@@ -79,7 +79,7 @@ def test_p29_malformed_turns_say_what_was_wrong(text, error):
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(["x", "\n", " ", "`", "</think>", "final"]) | st.text(max_size=6)))
 def test_code_comes_back_as_it_was_written(parts):
-    """But for code that holds the end of a block, or of reasoning."""
+    """Except for code that holds the end of a block, or of reasoning."""
     code = "".join(parts)
     action = parse_turn(write_turn(Action(ActionType.TOOL_CALL, "", tool_calls=(run(code),))))
     if "```" not in code and "</think>" not in code:
@@ -111,7 +111,7 @@ def execute(code: str) -> str:
     return code
 
 
-def test_code_is_for_the_tool_that_takes_code(tokenizer):
+def test_the_code_goes_to_the_tool_that_takes_code(tokenizer):
     chat = make_format(ChatParameters(format="code", system="", render_tools=True), tokenizer)
     assert '"name": "execute"' in tokenizer.decode(chat.prompt_ids("x", [execute]))
     action = Action(ActionType.TOOL_CALL, "", tool_calls=(run("print(1)", "execute"),))
@@ -121,7 +121,7 @@ def test_code_is_for_the_tool_that_takes_code(tokenizer):
     assert chat.parse(ids, "stop").tool_calls == (run("print(1)"),)
 
 
-def test_what_cannot_be_written_is_refused(tokenizer):
+def test_actions_that_cannot_be_written_are_refused(tokenizer):
     chat = make_format(ChatParameters(format="code"), tokenizer)
     for call in (run("a\n```\nb"), ToolCall("search", {"query": "x"})):
         with pytest.raises(ValueError, match="the code format cannot express"):

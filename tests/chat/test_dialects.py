@@ -1,4 +1,4 @@
-"""The native turns of each family, read and written as text."""
+"""The native turns of each family of models, read and written as text."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_p29_malformed_turns_say_what_was_wrong(dialect, text, error):
 
 
 @pytest.mark.parametrize("dialect", [QWEN, LLAMA], ids=lambda dialect: dialect.name)
-def test_tags_that_are_not_closed_take_no_time(dialect):
+def test_tags_that_are_not_closed_are_read_fast(dialect):
     started = time.process_time()
     assert dialect.read("<answer>Paris</answer>" + "<answer>" * 20_000).answer == "Paris"
     assert time.process_time() - started < 2

@@ -1,4 +1,4 @@
-"""Token in, token out: what is appended to a context, and what it must not contain."""
+"""Token in, token out: what is appended to a context, and what that must not contain."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_the_prompt_is_the_templates_own(chat, tokenizer):
     )
 
 
-def test_no_system_message_without_a_text(tokenizer):
+def test_an_empty_system_text_gives_no_system_message(tokenizer):
     ids = make_format(ChatParameters(system=""), tokenizer).prompt_ids("Hi", [search])
     assert ids == render(tokenizer, ("user", "Hi"))
 
 
-def test_rendered_tools_stand_in_the_system_message(tokenizer):
+def test_rendered_tools_are_in_the_system_message(tokenizer):
     chat = make_format(ChatParameters(system="Search.", render_tools=True), tokenizer)
     text = tokenizer.decode(chat.prompt_ids({"question": "Hi"}, [search]))
     assert text.startswith("<|im_start|>system\nSearch.\n\n# Tools\n")
@@ -90,7 +90,7 @@ def test_tags_are_single_tokens_whether_special_or_added(tags_are_special):
 
 
 def test_p01_contexts_only_grow_and_sampled_ids_are_kept(chat, tokenizer):
-    """The sampled ids spell "France" in another way than the tokenizer would."""
+    """The sampled ids spell "France" differently from the tokenizer."""
     usual = chat.render_action(CALL)
     plain = tokenizer.encode("France", add_special_tokens=False)
     letters = [token for c in "France" for token in tokenizer.encode(c, add_special_tokens=False)]
@@ -314,7 +314,7 @@ def test_scripted_actions_of_all_types(chat, tokenizer):
         Action(ActionType.MALFORMED, "<answer>fine</answer>"),
     ],
 )
-def test_actions_that_would_read_otherwise_are_refused(chat, action):
+def test_actions_that_would_be_read_as_others_are_refused(chat, action):
     with pytest.raises(ValueError, match="cannot express"):
         chat.render_action(action)
 
@@ -329,7 +329,7 @@ def test_p29_any_ids_are_an_action(chat, ids, finish_reason):
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.text(), min_size=1, max_size=3))
-def test_any_observation_is_told_word_for_word(chat, tokenizer, texts):
+def test_any_observation_is_appended_word_for_word(chat, tokenizer, texts):
     ids = chat.observation_ids({"tool_results": texts}, [])
     expected = "".join(f"<|im_start|>tool\n{text}<|im_end|>\n" for text in texts)
     assert tokenizer.decode(ids) == f"<|im_end|>\n{expected}<|im_start|>assistant\n"

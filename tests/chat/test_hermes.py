@@ -21,7 +21,7 @@ def test_a_call():
     assert action == Action(ActionType.TOOL_CALL, CALL, tool_calls=(FRANCE,))
 
 
-def test_parallel_calls_stand_in_order():
+def test_parallel_calls_keep_their_order():
     second = '<tool_call>\n{"arguments": {}, "name": "now"}\n</tool_call>'
     action = parse_turn(f"I need two things.\n{CALL}\n{second}")
     assert action.type is ActionType.TOOL_CALL
@@ -104,8 +104,8 @@ def test_code_is_found_in_any_turn():
     assert parse_turn("<answer>1</answer>").code is None
 
 
-def test_a_run_of_blanks_behind_a_fence_takes_no_time():
-    """Such turns come from policies that degenerate; all other trajectories would wait."""
+def test_a_long_run_of_spaces_after_a_fence_is_read_fast():
+    """Policies that degenerate write such turns; all other trajectories would wait."""
     started = time.process_time()
     assert parse_turn("```" + " " * 40_000).code is None
     assert time.process_time() - started < 2

@@ -1,4 +1,4 @@
-"""What is found out about a model folder."""
+"""The findings about a model folder."""
 
 from __future__ import annotations
 
@@ -27,25 +27,21 @@ def inspect(tmp_path):
 @pytest.mark.parametrize(
     ("model", "refused", "tools", "reasoning"),
     [
-        ("qwen2.5", set(), "yes; calls in the dialect 'qwen'", "tool message kept; behind a user "
-         "message kept"),
-        ("qwen3", set(), "yes; calls in the dialect 'qwen'", "tool message kept; behind a user "
-         "message taken out"),
-        ("llama3", set(), "yes; calls in the dialect 'llama'", "tool message kept; behind a user "
-         "message kept"),
-        ("smollm2", {"native"}, "no: set chat.render_tools: true", "tool message kept; behind a "
-         "user message kept"),
-        # Its channel analysis, that is: gone once an answer follows.
-        ("gpt-oss", {"hermes", "react", "code"}, "yes; calls in the dialect 'harmony'",
-         "tool message kept; behind a user message taken out"),
+        ("qwen2.5", set(), "yes; calls in the dialect 'qwen'", "kept"),
+        ("qwen3", set(), "yes; calls in the dialect 'qwen'", "removed"),
+        ("llama3", set(), "yes; calls in the dialect 'llama'", "kept"),
+        ("smollm2", {"native"}, "no: set chat.render_tools: true", "kept"),
+        # Its reasoning is the channel analysis, which is removed once an answer follows.
+        ("gpt-oss", {"hermes", "react", "code"}, "yes; calls in the dialect 'harmony'", "removed"),
     ],
-)  # fmt: skip
-def test_the_families_that_are_known(inspect, model, refused, tools, reasoning):
+)
+def test_known_families(inspect, model, refused, tools, reasoning):
     result, found = inspect(model_tokenizer(model))
     assert {name for name, reason in result.refusals.items() if reason is not None} == refused
     assert found["tools rendered"].answer == tools
-    assert found["reasoning of earlier turns"].answer == f"behind a {reasoning}"
-    own = "tokens of their own" if model == "qwen3" else "ordinary text"
+    kept = f"kept before a tool message; {reasoning} before a user message"
+    assert found["reasoning of earlier turns"].answer == kept
+    own = "single tokens" if model == "qwen3" else "ordinary text"
     assert found["<think> and </think>"].answer == own
     assert ("date" in found) == (model in ("llama3", "gpt-oss"))
     assert set(MODELS) >= {model}
@@ -62,14 +58,14 @@ def test_the_stop_token_is_looked_for_in_both_places(inspect):
     assert inspect(tokenizer, eos_token_id=[0, end])[1]["stop token"].good
 
 
-def test_a_template_that_can_do_nothing_says_why(inspect):
+def test_a_template_that_always_fails_says_why(inspect):
     result, found = inspect(build_tokenizer("{{ raise_exception('only on Sundays') }}"))
     assert all("only on Sundays" in reason for reason in result.refusals.values())
     assert not found["extended turn by turn"].good
     assert "stop token" not in found
 
 
-def test_a_refusal_says_where_the_other_treatment_of_reasoning_works(inspect):
+def test_a_refusal_says_that_another_setting_of_reasoning_works(inspect):
     forgetful = (
         "{% for m in messages %}<|im_start|>{{ m.role }}\n"
         "{{ m.content.split('</think>')[-1].lstrip('\n') }}<|im_end|>\n{% endfor %}"
@@ -77,7 +73,7 @@ def test_a_refusal_says_where_the_other_treatment_of_reasoning_works(inspect):
     )
     refusals = inspect(build_tokenizer(forgetful))[0].refusals
     assert refusals["hermes"].endswith("; it works with chat.reasoning: drop")
-    assert "chat.reasoning" not in refusals["native"]  # no tools, one way or the other
+    assert "chat.reasoning" not in refusals["native"]  # it does not render tools either way
 
 
 def test_a_refusal_shows_no_marks(inspect):

@@ -45,7 +45,7 @@ def decode(model, ids):
 
 
 def whole(model, *messages, tools=(), system=SYSTEM):
-    """The template's own rendering, the date as `ChatParameters` has it."""
+    """The template's own rendering, with the date of `ChatParameters`."""
     tokenizer = model_tokenizer(model)
     fixed = "{% macro strftime_now(f) %}{{ '2024-07-26' if f == '%Y-%m-%d' else '26 Jul 2024' }}"
     return tokenizer.apply_chat_template(
@@ -115,7 +115,7 @@ RESULTS = ["a page", "", "  'two' & <b>\n", "漢字 é 😀\n\nx", "could not pa
 @pytest.mark.parametrize("system", [SYSTEM, ""])
 @pytest.mark.parametrize(("model", "name"), [one for one in WORKING if one[1] != "native"])
 def test_p01_p04_conversations_have_the_templates_own_ids(model, name, system, thought):
-    """Turn by turn, with several results and with one, empty and in any script."""
+    """Turn by turn, with several results and with one, some empty, in several scripts."""
     format_ = make_format(ChatParameters(format=name, system=system), model_tokenizer(model))
     stream, messages = format_.prompt_ids(" Où?\n", ()), [said("user", " Où?\n")]
     for turn, action in enumerate(actions(name) * 2):
@@ -177,7 +177,7 @@ def test_one_call_at_a_time_is_the_templates_own(model):
         format_.render_action(calls(FRANCE, TRIP))
 
 
-def test_harmony_reasoning_stands_in_a_channel_of_its_own():
+def test_harmony_reasoning_has_its_own_channel():
     format_ = chat("gpt-oss")
     ids = format_.render_action(calls(FRANCE), "I need France.")
     stream = format_.prompt_ids("Where?", TOOLS) + ids + format_.observation_ids(["x"], ids)
@@ -212,7 +212,7 @@ def test_harmony_reasoning_stands_in_a_channel_of_its_own():
         ("gpt-oss", "native", "I need France."),
     ],
 )
-def test_dropped_reasoning_leaves_the_conversation_that_never_had_it(model, name, thought):
+def test_without_dropped_reasoning_the_conversation_is_as_if_it_never_had_any(model, name, thought):
     streams = {}
     for reasoning, thoughts in (("keep", [thought]), ("drop", [thought, ""])):
         format_ = chat(model, name, reasoning=reasoning)
@@ -226,7 +226,7 @@ def test_dropped_reasoning_leaves_the_conversation_that_never_had_it(model, name
     assert len(streams["keep", thought]) > len(streams["drop", ""])
 
 
-def test_what_is_no_call_of_gpt_oss_is_answered_by_the_user():
+def test_gpt_oss_turns_without_a_call_are_answered_by_the_user():
     """The template has no tool message without a call before it."""
     format_ = chat("gpt-oss")
     nothing = format_.render_action(Action(ActionType.MALFORMED, "Paris", error="…"))
@@ -244,7 +244,7 @@ def test_p02_each_end_of_a_turn_is_sampled_and_not_appended_again(end):
 
 
 @pytest.mark.parametrize("name", TEXT_FORMATS)
-def test_observations_are_trimmed_where_the_template_does(name):
+def test_observations_are_trimmed_if_the_template_trims_them(name):
     format_ = chat("llama3", name)
     role = format_.template.observation_role
     ids = format_.render_action(actions(name)[1])
@@ -257,12 +257,12 @@ def test_observations_are_trimmed_where_the_template_does(name):
     )
 
 
-def test_qwen3_keeps_reasoning_behind_tool_results_only():
+def test_qwen3_keeps_reasoning_before_tool_results_only():
     assert chat("qwen3", "react").template.observation_role == "tool"
     assert chat("qwen3", "react", reasoning="drop").template.observation_role == "user"
 
 
-def test_p01_a_template_that_takes_reasoning_out_wants_it_dropped():
+def test_p01_a_template_that_removes_reasoning_requires_dropping_it():
     tokenizer = model_tokenizer("qwen3").__class__(
         tokenizer_object=model_tokenizer("qwen3").backend_tokenizer, eos_token="<|im_end|>"
     )
@@ -296,11 +296,11 @@ def test_a_template_that_always_reasons_is_proven_with_reasoning():
 @pytest.mark.parametrize(
     ("model", "name", "reason"),
     [
-        ("smollm2", "native", "renders no tools: choose chat.format hermes"),
+        ("smollm2", "native", "does not render tools: choose chat.format hermes"),
         ("gpt-oss", "hermes", "cannot be extended turn by turn"),
     ],
 )
-def test_what_cannot_work_is_refused(model, name, reason):
+def test_formats_that_cannot_work_are_refused(model, name, reason):
     with pytest.raises(ChatTemplateError, match=reason):
         chat(model, name)
 
@@ -313,7 +313,7 @@ def test_the_date_is_that_of_the_parameters(model):
     assert ("02 Jan 2031" if model == "llama3" else "Current date: 2031-01-02\n") in other
 
 
-def test_a_date_that_is_none_is_refused():
+def test_an_invalid_date_is_refused():
     with pytest.raises(ParameterError, match=r"chat\.date"):
         ChatParameters.read({"date": "yesterday"}, "chat")
 
@@ -344,7 +344,7 @@ def test_p34_outside_text_has_no_control_tokens(model, name):
 @pytest.mark.parametrize("model", ["qwen2.5", "llama3"])
 @pytest.mark.parametrize("name", TEXT_FORMATS)
 def test_p34_a_tools_schema_is_outside_text(model, name):
-    """It may come from a server that belongs to somebody else."""
+    """It may come from somebody else's server."""
 
     def find(query: str) -> str:
         return query
@@ -371,7 +371,7 @@ def test_p34_a_schema_that_spells_control_tokens_is_refused_where_the_template_r
 @pytest.mark.parametrize("model", [model for model in MODELS if model != "smollm2"])
 def test_p34_a_scripted_query_cannot_end_the_turn(model):
     format_ = chat(model)
-    # What closes reasoning would do so in an argument, too: such a turn cannot be written.
+    # The end of reasoning in an argument would end it there: such a turn cannot be written.
     hostile = ToolCall("search", {"query": attack(model).replace("</think>", "")})
     ids = format_.render_action(calls(hostile))
     assert not set(ids[:-1]) & set(format_.stop_token_ids)

@@ -21,7 +21,7 @@ def read(text):
     return parse_turn(text, ARGUMENTS)
 
 
-def test_one_string_is_written_as_it_is():
+def test_a_single_string_argument_is_written_as_it_is():
     action = read("Thought: I need France.\nAction: search[France]")
     assert action.tool_calls == (ToolCall("search", {"query": "France"}),)
     assert read("Action: search[a [b] c]").tool_calls[0].arguments == {"query": "a [b] c"}
@@ -37,7 +37,7 @@ def test_other_arguments_are_json():
     assert read("Action: now[]").tool_calls == (ToolCall("now", {}),)
 
 
-def test_a_tool_that_does_not_exist_is_still_a_call():
+def test_a_call_of_an_unknown_tool_is_still_a_call():
     assert read("Action: find[France]").tool_calls == (ToolCall("find", {"input": "France"}),)
     assert read('Action: find[{"x": 1}]').tool_calls == (ToolCall("find", {"x": 1}),)
 
@@ -100,7 +100,7 @@ CALLS = st.builds(ToolCall, st.sampled_from(["travel", "now"]), VALUES) | st.bui
 @settings(max_examples=150, deadline=None)
 @given(st.lists(CALLS, min_size=1, max_size=3))
 def test_calls_come_back_as_they_were_written(calls):
-    """But for raw arguments with a label in them or with blanks around, which cannot be written."""
+    """Except for raw arguments with a label or surrounding whitespace: they cannot be written."""
     raw = [call.arguments["query"] for call in calls if call.name == "search"]
     action = read(write_turn(Action(ActionType.TOOL_CALL, "", tool_calls=tuple(calls)), ARGUMENTS))
     if all(text == text.strip() and "\nAction:" not in text for text in raw):
@@ -145,7 +145,7 @@ def test_p04_parallel_results_are_one_message(tokenizer):
 
 @pytest.mark.parametrize("described", [True, False])
 def test_a_tool_called_finish_is_refused(tokenizer, described):
-    """Whether the prompt describes it or not: a call of it would be read as the answer."""
+    """Whether the prompt describes it or not: a call of it would be read as an answer."""
     chat = make_format(ChatParameters(format="react", render_tools=described), tokenizer)
 
     @tool(name="finish")
@@ -157,7 +157,7 @@ def test_a_tool_called_finish_is_refused(tokenizer, described):
         chat.prompt_ids("x", [end])
 
 
-def test_what_cannot_be_written_is_refused(tokenizer):
+def test_actions_that_cannot_be_written_are_refused(tokenizer):
     chat = make_format(ChatParameters(format="react"), tokenizer)
     for query in (" France", "a\nAction: finish[b]"):
         call = ToolCall("search", {"query": query})

@@ -20,7 +20,7 @@ from tests.support.model_templates import model_tokenizer
         ("<think>R</think>", ""),
     ],
 )
-def test_reasoning_ends_behind_the_last_closing_tag(text, kept):
+def test_reasoning_ends_after_the_last_closing_tag(text, kept):
     spans = think_spans(text)
     assert text[spans[0][1] if spans else 0 :] == kept
 
@@ -43,7 +43,7 @@ def test_a_token_that_holds_more_than_reasoning_stays():
 
 @pytest.mark.parametrize("model", ["qwen2.5", "qwen3"])
 def test_the_reasoning_of_an_action(model):
-    """In Qwen3 the tags are tokens of their own, in Qwen2.5 they are ordinary text."""
+    """In Qwen3 the tags are single tokens, in Qwen2.5 they are ordinary text."""
     tokenizer = model_tokenizer(model)
     chat = make_format(ChatParameters(), tokenizer)
     said = "<answer>Paris</answer>"

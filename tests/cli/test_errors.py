@@ -1,25 +1,60 @@
-"""Errors that the user can mend are one message."""
+"""An error that the user can fix is one message; a fault of the program keeps its traceback."""
 
 from __future__ import annotations
 
+import errno
+
 import click
 import pytest
+from kedro.config import MissingConfigException
+from kedro.io.core import DatasetError
 
-from agent_r1.cli.errors import UserErrors
-from agent_r1.rollout import BrokenEnvironmentError
-from agent_r1.tasks.demonstrations import DemonstrationError
+from agent_r1.cli.errors import user_errors
+from agent_r1.engines.base import UnsupportedModelError
+from agent_r1.errors import UserError
+from agent_r1.extras import MissingExtraError
+from agent_r1.lineage.lock import LockedError
+from agent_r1.schemas import SchemaError
 from agent_r1.tasks.files import TaskFileError
-from agent_r1.tasks.knowledge_base import KnowledgeBaseError
+from agent_r1.tools.sandbox import SandboxUnavailable
+from agent_r1.training.critic import CriticError
 
 
 @pytest.mark.parametrize(
-    "error", [TaskFileError, KnowledgeBaseError, DemonstrationError, BrokenEnvironmentError]
+    "error",
+    [
+        CriticError,
+        DatasetError,
+        LockedError,
+        MissingConfigException,
+        MissingExtraError,
+        SandboxUnavailable,
+        SchemaError,
+        TaskFileError,
+        UnsupportedModelError,
+        UserError,
+    ],
 )
-def test_a_wrong_file_or_a_broken_environment_is_one_message(error):
-    with pytest.raises(click.ClickException, match="row 7"), UserErrors():
+def test_an_error_that_the_user_can_fix_is_one_message(error):
+    with pytest.raises(click.ClickException) as caught, user_errors():
         raise error("hotpot.json: row 7")
+    assert caught.value.message == "hotpot.json: row 7"
 
 
-def test_a_fault_of_the_program_stays_one():
-    with pytest.raises(ZeroDivisionError), UserErrors():
+def test_of_an_error_that_kedro_wrapped_the_users_message_is_printed():
+    with pytest.raises(click.ClickException) as caught, user_errors():
+        raise DatasetError("Failed while saving") from SchemaError("table 'rewards': row 7")
+    assert caught.value.message == "table 'rewards': row 7"
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_a_disk_that_accepts_no_file_is_one_message(number):
+    with pytest.raises(click.ClickException, match="data/05_model_input"), user_errors():
+        raise OSError(number, "cannot write", "data/05_model_input/tasks")
+
+
+def test_a_fault_of_the_program_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError), user_errors():
         _ = 1 / 0
+    with pytest.raises(DatasetError), user_errors():
+        raise DatasetError("Failed while loading") from KeyError("x")

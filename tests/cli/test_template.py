@@ -27,7 +27,7 @@ def test_the_model_that_is_shipped_works_with_what_is_configured(check):
     assert able.exit_code == 0
     assert "extended turn by turn: yes" in able.output
     assert "  hermes: works" in able.output
-    assert "  native: the chat template renders no tools" in able.output
+    assert "  native: the chat template does not render tools" in able.output
     assert able.output.splitlines()[-1] == "The configured format, hermes, works."
 
 

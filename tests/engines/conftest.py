@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from agent_r1.engines.local import LocalEngine
-from tests.support.random_policies import make_policy
+from tests.support.tiny_models import engine_policy
 
 
 @pytest.fixture(scope="session")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("policy"))
+    return engine_policy(tmp_path_factory.mktemp("policy"))
 
 
 @pytest.fixture(scope="session")
 def other_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_policy(tmp_path_factory.mktemp("other"), seed=1)
+    return engine_policy(tmp_path_factory.mktemp("other"), seed=1)
 
 
 @pytest.fixture

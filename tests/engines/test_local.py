@@ -16,17 +16,15 @@ import time
 import pytest
 
 from agent_r1.engines.local import EngineError, LocalEngine
-from tests.support.random_policies import (
+from tests.support.generations import (
     APPROX,
-    CONFIGS,
     PROMPTS,
-    VOCABULARY,
     generate,
-    make_policy,
     reference_logprobs,
     reference_scores,
     sampling,
 )
+from tests.support.tiny_models import CACHED, ENGINE_VOCABULARY, engine_policy
 
 
 def play(engine: LocalEngine, turns: int = 3, **how) -> dict[str, tuple[list[int], list[float]]]:
@@ -40,10 +38,10 @@ def play(engine: LocalEngine, turns: int = 3, **how) -> dict[str, tuple[list[int
     return {name: (streams[name], last[name].logprobs) for name in streams}
 
 
-@pytest.mark.parametrize("architecture", sorted(CONFIGS))
+@pytest.mark.parametrize("architecture", CACHED)
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
 def test_logprobs_are_those_of_a_plain_forward_pass(tmp_path, architecture, temperature):
-    policy = make_policy(tmp_path, architecture)
+    policy = engine_policy(tmp_path, architecture)
     engine = LocalEngine(threads=1)
     engine.load(policy, "v0")
     for stream, logprobs in play(engine, temperature=temperature).values():
@@ -144,7 +142,7 @@ def test_p37_requests_of_a_tick_are_one_batch_even_while_the_worker_becomes_idle
 
 
 def test_a_stop_token_ends_the_action_and_belongs_to_it(engine):
-    everything = tuple(range(VOCABULARY))
+    everything = tuple(range(ENGINE_VOCABULARY))
     result = generate(engine, PROMPTS, sampling(stop_token_ids=everything))
     for generation in result.values():
         assert len(generation.token_ids) == 1
@@ -152,7 +150,7 @@ def test_a_stop_token_ends_the_action_and_belongs_to_it(engine):
 
 
 def test_p02_a_cut_action_gets_no_stop_token(engine):
-    result = generate(engine, PROMPTS, sampling(max_tokens=5, stop_token_ids=(VOCABULARY,)))
+    result = generate(engine, PROMPTS, sampling(max_tokens=5, stop_token_ids=(ENGINE_VOCABULARY,)))
     for generation in result.values():
         assert len(generation.token_ids) == 5
         assert generation.finish_reason == "length"
@@ -229,7 +227,7 @@ def test_misuse_is_an_error(policy, engine):
     with pytest.raises(ValueError, match="no tokens to continue"):
         generate(engine, {"a": []}, sampling())
     with pytest.raises(ValueError, match=r"a token id is not in \[0, 64\)"):
-        generate(engine, {"a": [4, VOCABULARY]}, sampling())
+        generate(engine, {"a": [4, ENGINE_VOCABULARY]}, sampling())
     with pytest.raises(ValueError, match="max_position_embeddings"):
         generate(engine, {"a": [4] * 250}, sampling(7))
     with pytest.raises(EngineError, match="unknown stream 'nobody'"):

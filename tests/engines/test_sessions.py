@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.random_policies import APPROX, PROMPTS, generate, reference_logprobs, sampling
+from tests.support.generations import APPROX, PROMPTS, generate, reference_logprobs, sampling
 
 
 def test_forks_continue_like_the_original_session(policy, engine):

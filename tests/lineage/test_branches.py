@@ -126,7 +126,7 @@ def test_other_parameters_are_refused_with_a_diff(project, book):
     with pytest.raises(ChangedParametersError) as caught:
         run(project, iterations=2, rollout={"temperature": 0.5}, seed=3)
     lines = str(caught.value).splitlines()
-    assert lines[0] == "experiment 'x' has other parameters:"
+    assert lines[0] == "experiment 'x' was run with other parameters:"
     assert lines[1:3] == ["  rollout.temperature: 1.0 -> 0.5", "  seed: 0 -> 3"]
     assert "--allow-changes" in lines[-1]
     assert project.calls == []

@@ -5,33 +5,22 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
 
 from agent_r1 import tables
-
-_SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
-_TAGS = ["<tool_call>", "</tool_call>", "<answer>", "</answer>"]
-_CHATML = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
+from tests.support.toy_tokenizer import SPECIALS, TAGS, wrap
 
 
 @pytest.fixture(scope="session")
 def policy_folder(tmp_path_factory):
     """A byte-level tokenizer with the control tokens of the agent's format, saved."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    vocabulary = {token: index for index, token in enumerate([*_SPECIALS, *_TAGS, *alphabet])}
+    vocabulary = {token: index for index, token in enumerate([*SPECIALS, *TAGS, *alphabet])}
     tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([*_SPECIALS, *_TAGS])
-    fast = PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|endoftext|>"
-    )
-    fast.chat_template = _CHATML
+    tokenizer.add_special_tokens([*SPECIALS, *TAGS])
     folder = tmp_path_factory.mktemp("policy")
-    fast.save_pretrained(folder)
+    wrap(tokenizer).save_pretrained(folder)
     return folder
 
 

@@ -12,8 +12,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from tokenizers import Tokenizer, models
-from transformers import PreTrainedTokenizerFast
 
 from agent_r1.engines.local import LocalEngine
 from agent_r1.mdp import visible_context
@@ -27,9 +25,9 @@ from agent_r1.training.optimizer import write_empty
 from agent_r1.training.sequences import build_sequences
 from tests.support.invariants import check_tables
 from tests.support.model_spy import ModelSpy
-from tests.support.random_policies import VOCABULARY, make_policy
 from tests.support.replays import again
 from tests.support.step_tables import rewards
+from tests.support.tiny_models import ENGINE_VOCABULARY, engine_policy, write_tokenizer
 from tests.support.toy_world import ToyChat, ToyEnv, parameters, requests
 
 STEPS = 48
@@ -41,7 +39,7 @@ LIMITS = parameters(
 class Chat(ToyChat):
     """A third of all tokens are stop tokens, so no action is cut."""
 
-    stop_token_ids = tuple(range(3, 9)) + tuple(range(50, VOCABULARY))
+    stop_token_ids = tuple(range(3, 9)) + tuple(range(50, ENGINE_VOCABULARY))
 
 
 class ForgetfulChat(Chat):
@@ -61,11 +59,8 @@ class EndlessEnv(ToyEnv):
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = make_policy(tmp_path_factory.mktemp("policy"))
-    words = {f"w{number}": number for number in range(VOCABULARY)}
-    tokenizer = Tokenizer(models.WordLevel(words, unk_token="w0"))
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer).save_pretrained(folder)
-    return folder
+    folder = engine_policy(tmp_path_factory.mktemp("policy"))
+    return write_tokenizer(folder, ENGINE_VOCABULARY)
 
 
 def load(policy: Path) -> LocalEngine:

@@ -9,8 +9,9 @@ import pytest
 
 from agent_r1.engines.local import LocalEngine
 from agent_r1.rollout import collect
+from tests.support.generations import reference_logprobs
 from tests.support.invariants import check_tables
-from tests.support.random_policies import make_policy, reference_logprobs
+from tests.support.tiny_models import engine_policy
 from tests.support.toy_world import STOPS, ToyChat, ToyEnv, parameters, requests
 
 LIMITS = parameters(max_steps=4, max_tokens_per_step=30, concurrency=7)
@@ -18,7 +19,7 @@ LIMITS = parameters(max_steps=4, max_tokens_per_step=30, concurrency=7)
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory):
-    return make_policy(tmp_path_factory.mktemp("policy"))
+    return engine_policy(tmp_path_factory.mktemp("policy"))
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_bytes_depend_neither_on_a_warm_engine_nor_on_tool_times(policy, engine,
 
 
 def test_p26_rollouts_after_new_weights_equal_those_of_a_fresh_engine(policy, engine, tmp_path):
-    other = make_policy(tmp_path, seed=1)
+    other = engine_policy(tmp_path, seed=1)
     before, _ = run(engine)
     engine.load(other, "v1")
     after, _ = run(engine)

@@ -1,6 +1,6 @@
 """An MCP server over stdio, without the SDK: what it lists and answers is odd in places.
 
-Started with ``broken``, it also lists a tool whose schema is none.
+Started with ``broken``, it also lists a tool with an invalid JSON schema.
 """
 
 from __future__ import annotations

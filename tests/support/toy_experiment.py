@@ -108,7 +108,7 @@ def _rollouts(trajectory: str, key: str, split: str = "train") -> pd.DataFrame:
     return tables.from_rows([row | {"task_id": split, "completion_tokens": 3}], "rollouts")
 
 
-def prepare_tasks(countries, cities, elements, parameters, environment, files):
+def prepare_tasks(countries, cities, elements, parameters, environment="multihop_qa", files=None):
     _called("prepare_tasks")
     files.find("benchmark.json")  # some tests put one there
     task = {"task_id": "t", "environment": "e", "split": "train", "family": "f", "prompt": "p"}
@@ -117,7 +117,9 @@ def prepare_tasks(countries, cities, elements, parameters, environment, files):
     return tasks, tables.from_rows([document], "documents")
 
 
-def build_demonstrations(policy, tasks, documents, parameters, environment, chat, rollout, seed):
+def build_demonstrations(
+    policy, tasks, documents, demonstrations, environment, chat, rollout, seed
+):
     _called("build_demonstrations")
     return _rollouts("demonstration", folder_sha256(policy))
 
@@ -167,21 +169,21 @@ def compute_logprobs(rollouts, policy, reference, critic, parameters, model):
     return tables.empty("logprobs")
 
 
-def compute_advantages(rollouts, rewards, logprobs, parameters, controllers):
+def compute_advantages(rollouts, rewards, logprobs, parameters, controllers=None):
     _called("compute_advantages", rollouts["trajectory_id"][0].split("/")[0])
     row = {"trajectory_id": rewards["components"][0], "step_index": 0, "group_size": 1}
     row |= {"advantages": [float(rewards["reward"][0])], "loss_mask": [True]}
     return tables.from_rows([row], "advantages")
 
 
-def build_preferences(rollouts, rewards, parameters):
+def build_preferences(rollouts, rewards, objective=None):
     _called("build_preferences", rollouts["trajectory_id"][0].split("/")[0])
     return tables.empty("preferences")
 
 
 def update_policy(
     policy, reference, critic, trainer_state, controllers, rollouts, logprobs, advantages,
-    preferences, parameters, model, seed, advantage, *, iteration,
+    preferences, parameters, model, seed, advantage=None, *, iteration,
 ):  # fmt: skip
     _called("update_policy", iteration)
     parts = [folder_sha256(path) for path in (policy, reference, critic, trainer_state)]

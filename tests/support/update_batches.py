@@ -19,7 +19,7 @@ from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters, train
 from agent_r1.training.update_batch import UpdateBatch, prepare
 from tests.support.step_tables import per_token, rollouts, step
-from tests.support.tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
+from tests.support.tiny_models import VOCABULARY, flat_gradient, flat_weights, random_model
 
 RANDOM = np.random.default_rng(0)
 

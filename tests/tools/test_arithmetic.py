@@ -1,4 +1,4 @@
-"""The calculator: right within its bounds, and bounded."""
+"""The calculator: correct within its limits, and limited."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_values(expression, value):
         ("1" * (MAX_CHARS + 1), "longer than"),
     ],
 )
-def test_what_is_no_arithmetic_or_too_large_is_refused(expression, message):
+def test_invalid_or_too_large_expressions_are_refused(expression, message):
     with pytest.raises(ExpressionError, match=message):
         calculate(expression)
 
@@ -73,7 +73,7 @@ def test_what_is_no_arithmetic_or_too_large_is_refused(expression, message):
 @pytest.mark.parametrize(
     "expression", ["(" * 240 + "1" + ")" * 240, "-" * 499 + "1", "**".join(["9"] * 160), "9" * 400]
 )
-def test_the_worst_that_fits_takes_no_time(expression):
+def test_the_most_expensive_valid_expressions_are_fast(expression):
     began = time.process_time()
     with contextlib.suppress(ExpressionError):
         assert calculate(expression)

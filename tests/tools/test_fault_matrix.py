@@ -1,14 +1,14 @@
 """The fault-injection matrix of tools: what is recorded for each kind of failure, each way of
 running a tool, failing on the first one, two or three tries, in one of two trajectories or in both.
 
-1. Each cell is a collection of its own: two trajectories that call the tool and then answer. In the
-   cells of `one`, the second trajectory's tool is healthy. All cells run side by side, so that the
-   time limits of all are waited for once.
+1. Each cell collects two trajectories that call the tool and then answer. In the cells of `one`,
+   the second trajectory's tool is healthy. All cells run at the same time, so that the test waits
+   only once for their time limits.
 2. Asserted in each cell: status, attempts, observation, end and reward of both trajectories.
-3. A tool that fails on all tries for both was down for everyone: then neither is scored. Failing
-   for one of them, it is that one's result, and scored.
-4. A tool that ends its process is survived only where that is a process of its own: in a thread or
-   on the event loop it would take the trainer with it, so these cells are not there.
+3. A tool that fails on all tries for both counts as down, and neither trajectory is scored. If it
+   fails for one of them, the failure is that trajectory's result, and is scored.
+4. A tool that kills its process is tested in a worker process only: in a thread or on the event
+   loop it would kill the trainer.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LIMIT_S = 0.5
 
 
 class Final(NamedTuple):
-    """What the third failure, or the only one, is recorded as."""
+    """The record of the third failure, or of the only one."""
 
     status: str
     content: str
@@ -59,7 +59,7 @@ TRIED_AGAIN = {
     ),
     "killed": Final("error", "error: fail: its process was killed by SIGKILL"),
 }
-"""Faults of the tool: the third is final."""
+"""Failures of the tool: retried, and the third is final."""
 
 AT_ONCE = {
     "oversized": Final("oversized", "yyyyyyyy\n[cut: 8 of 100000 characters]"),
@@ -68,7 +68,7 @@ AT_ONCE = {
     ),
     "bad_arguments": Final("bad_arguments", "error: fail: 'seven' is no number"),
 }
-"""What another try would not change."""
+"""Outcomes that another try would not change."""
 
 CELLS = [
     (kind, mode, tries, scope)
@@ -86,7 +86,7 @@ UNSCORED = {"observation": None, "end_reason": "infrastructure", "reward": None}
 
 
 def expected(kind: str, tries: int, scope: str) -> dict[str, Any]:
-    """What a trajectory records whose tool fails on its first ``tries`` tries."""
+    """The record of a trajectory whose tool fails on its first ``tries`` tries."""
     if kind == "environment":
         return {"results": [], **UNSCORED}
     if kind in AT_ONCE:
@@ -107,7 +107,7 @@ def healthy(attempts: int = 1) -> dict[str, Any]:
 
 
 def environment(cell: tuple[str, str, int, str], folder: Any) -> type[ToyEnv]:
-    """An environment with the tool; its step fills in what to do, where the toy chat only calls."""
+    """An environment with the tool. Its step fills in the arguments, which the toy chat omits."""
     kind, mode, tries, scope = cell
     name = "fial" if kind == "unknown_tool" else "fail"
     options = {"timeout_s": LIMIT_S, "max_result_chars": 8 if kind == "oversized" else 4000}
@@ -158,7 +158,7 @@ def recorded(steps: list[dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def matrix(tmp_path_factory) -> dict[tuple, dict[str, dict[str, Any]]]:
-    """Cell → trajectory → what was recorded."""
+    """Cell → trajectory → record."""
     folder = tmp_path_factory.mktemp("tries")
 
     try:
@@ -171,7 +171,7 @@ def matrix(tmp_path_factory) -> dict[tuple, dict[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=lambda cell: "-".join(map(str, cell)))
-def test_p31_what_is_recorded_in_each_cell(matrix, cell):
+def test_p31_the_record_of_each_cell(matrix, cell):
     kind, _, tries, scope = cell
     failing = expected(kind, tries, scope)
     assert matrix[cell] == {FIRST: failing, SECOND: failing if scope == "all" else healthy()}

@@ -15,7 +15,7 @@ from tests.support.toy_world import ANSWER, CALL, STOPS, ToyEnv, requests, run, 
 
 
 class Crowd:
-    """Counts who is inside at the same time."""
+    """Counts how many visitors are inside at the same time."""
 
     def __init__(self):
         self.inside = self.most = 0
@@ -54,7 +54,7 @@ def test_concurrency_is_counted_over_all_trajectories(own, general, most):
 
 
 def test_a_slot_is_free_while_a_call_waits_for_its_next_attempt():
-    """One slot: the failing call waits long; the other one is served meanwhile."""
+    """There is one slot. While the failing call waits for its retry, the other call runs."""
     order = []
 
     @tool(concurrency=1)
@@ -78,7 +78,7 @@ def test_backoff_grows_and_is_bounded():
     assert ToolParameters().backoff(1) == 0
 
 
-def test_backoff_is_waited_between_attempts_and_not_after_the_last(monkeypatch):
+def test_backoff_waits_between_attempts_and_not_after_the_last(monkeypatch):
     waits = []
 
     async def sleep(seconds):
@@ -121,17 +121,17 @@ def test_calls_over_the_budget_are_refused_in_call_order_and_end_the_trajectory(
     assert refused["content"] == (
         "error: the tool budget is used up (2 calls): answer without further calls"
     )
-    assert list(last["final_token_ids"])  # what it was told: the state that it stopped in
+    assert list(last["final_token_ids"])  # the state that it stopped in, with the refusal
 
 
-def test_the_budget_may_only_be_told():
+def test_with_when_spent_tell_the_agent_may_still_answer():
     make = budgeted(calls=1, when_spent="tell")
     rollouts, _ = scripted(CALL, CALL, ANSWER, make=make)
     assert statuses(rollouts) == [["ok"], ["budget"], []]
     assert rollouts["end_reason"].tolist()[-1] == "answered"
 
 
-def test_a_budget_of_tokens_counts_what_the_observations_take():
+def test_a_budget_of_tokens_counts_the_tokens_of_observations():
     """`w14-0!` has 6 tokens in the toy world, and 2 around it."""
     rollouts, _ = scripted(CALL, CALL, CALL, make=budgeted(tokens=16))
     assert [len(ids) for ids in rollouts["context_token_ids"]][1:] == [8, 8]
@@ -139,8 +139,8 @@ def test_a_budget_of_tokens_counts_what_the_observations_take():
     assert rollouts["end_reason"].tolist()[-1] == "tool_budget"
 
 
-def test_a_budget_of_seconds_adds_up_what_calls_take(monkeypatch):
-    """The clock ticks once per look: each call takes one second of it."""
+def test_a_budget_of_seconds_sums_the_time_of_calls(monkeypatch):
+    """The clock ticks at each reading, so each call takes one second."""
     clock = iter(range(1000))
     monkeypatch.setattr("agent_r1.tools.runtime.time.perf_counter", lambda: float(next(clock)))
 
@@ -156,7 +156,7 @@ def test_a_budget_of_seconds_adds_up_what_calls_take(monkeypatch):
     assert runtime.budget.exhausted == "2 s"
 
 
-def test_budgets_are_each_trajectorys_own():
+def test_each_trajectory_has_its_own_budget():
     wanted = requests(2, 2)
     script = [[*CALL, STOPS[0]], [*ANSWER, STOPS[0]]]
     engine = ScriptedEngine({one.trajectory_id: script for one in wanted})

@@ -71,12 +71,12 @@ def test_the_schema_is_the_servers(address):
     assert add.parameters["required"] == ["a"]
 
 
-def test_calls_run_together_and_stand_in_call_order(address):
+def test_results_of_parallel_calls_are_in_call_order(address):
     results = run(address, ("add", {"a": 1}), ("add", {"a": 2, "b": 3}))
     assert [(one.status, one.content) for one in results] == [("ok", "2"), ("ok", "5")]
 
 
-def test_bad_arguments_are_found_before_the_server_is_asked(address):
+def test_bad_arguments_are_found_before_the_server_is_called(address):
     missing, wrong = run(address, ("add", {}), ("add", {"a": "x"}))
     assert (missing.status, missing.attempts) == (ToolStatus.BAD_ARGUMENTS, 1)
     assert missing.content == "error: add: 'a' is a required property"
@@ -96,7 +96,7 @@ def test_p31_a_call_that_never_returns_is_given_up_and_the_session_goes_on(addre
     assert run(address, ("add", {"a": 1}))[0].content == "2"
 
 
-def test_the_session_is_one_over_event_loops_until_the_server_dies_and_is_started_again():
+def test_event_loops_share_a_session_until_the_server_dies_and_restarts():
     before, same = (run(STDIO, ("pid", {}))[0].content for _ in range(2))
     assert before == same
     (died,) = run(STDIO, ("die", {}), attempts=1)
@@ -110,7 +110,7 @@ def test_the_session_is_one_over_event_loops_until_the_server_dies_and_is_starte
     assert not Path(f"/proc/{after}/cmdline").exists()
 
 
-def test_the_tools_are_an_environments_tools():
+def test_an_environment_can_have_the_tools_of_a_server():
     class Plain(BaseEnv):
         def reset(self):
             return {"question": "?"}
@@ -201,7 +201,7 @@ class Sessions(BaseHTTPRequestHandler):
         pass
 
 
-def test_p31_a_server_that_was_started_again_and_does_not_know_the_session_gets_a_new_one():
+def test_p31_a_restarted_server_that_does_not_know_the_session_gets_a_new_one():
     with ThreadingHTTPServer(("127.0.0.1", 0), Sessions) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = {"url": f"http://127.0.0.1:{server.server_port}/mcp"}
@@ -216,7 +216,7 @@ def test_p31_a_server_that_was_started_again_and_does_not_know_the_session_gets_
     assert len(Sessions.known) == 1
 
 
-def test_a_result_says_what_it_holds():
+def test_parts_of_a_result_that_are_not_text_become_notes():
     (result,) = run(ODD, ("page", {}))
     expected = ["the page", "[resource file:///b]", "[resource_link file:///c]", "[image]"]
     assert result.content.split("\n") == expected
@@ -238,7 +238,10 @@ def test_a_result_that_breaks_the_tools_own_schema_fails_its_call_only():
 @pytest.mark.parametrize(
     ("address", "message"),
     [
-        (ODD | {"command": [*ODD["command"], "broken"]}, "'broken' whose schema is none: 'objekt'"),
+        (
+            ODD | {"command": [*ODD["command"], "broken"]},
+            "'broken' with an invalid JSON schema: 'objekt'",
+        ),
         ({"command": [sys.executable, "-c", "pass"]}, "the MCP server 'small' .* did not start"),
         ({"command": ["no-such-program"]}, "did not start: FileNotFoundError"),
         (STDIO | {"tools": ["subtract"]}, "has no tool 'subtract'. Known: add, die, hang"),
@@ -247,6 +250,6 @@ def test_a_result_that_breaks_the_tools_own_schema_fails_its_call_only():
         ({"commands": []}, "Did you mean 'command'"),
     ],
 )
-def test_what_cannot_work_is_said_before_any_work(address, message):
+def test_settings_that_cannot_work_are_refused_on_connecting(address, message):
     with pytest.raises(ParameterError, match=message):
         connect("small", McpParameters.read(address, "environment.options.mcp.small"))

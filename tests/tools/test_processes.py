@@ -1,4 +1,4 @@
-"""Isolated tools: what runs in a worker process, and what becomes of the process."""
+"""Isolated tools: calls in worker processes, and how the processes end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def one(name, **arguments):
 
 
 def alive(pid: int) -> bool:
-    """A zombie is not: it only waits to be asked about."""
+    """A zombie is not alive: it only waits to be reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -51,12 +51,12 @@ def test_arguments_defaults_and_results_cross_as_json():
     assert one("double", n=4).content == "8"
 
 
-def test_arguments_are_validated_before_any_process_sees_them():
+def test_arguments_are_validated_before_a_process_gets_them():
     result = one("add", a="2")
     assert result.status is ToolStatus.BAD_ARGUMENTS
 
 
-def test_a_healthy_process_is_used_again_also_after_an_exception_and_on_another_loop():
+def test_a_healthy_process_is_reused_after_an_exception_and_on_another_loop():
     before = one("pid").content
     assert before != str(os.getpid())
     failed = one("give_up", what="no route")
@@ -64,7 +64,7 @@ def test_a_healthy_process_is_used_again_also_after_an_exception_and_on_another_
     assert one("pid").content == before
 
 
-def test_calls_of_an_action_run_side_by_side_and_stand_in_call_order(tmp_path):
+def test_calls_of_an_action_run_side_by_side_with_results_in_call_order(tmp_path):
     folder = str(tmp_path)
     results = run(
         ("meet", {"folder": folder, "name": "a", "other": "b"}),
@@ -154,7 +154,7 @@ def script(folder: Path, name: str, **pipes) -> subprocess.Popen:
     )  # fmt: skip
 
 
-def test_a_tool_may_stand_in_the_program_itself(tmp_path):
+def test_a_tool_may_be_defined_in_the_main_program(tmp_path):
     assert script(tmp_path, "you").communicate(timeout=60)[0] == "hello you\n"
 
 

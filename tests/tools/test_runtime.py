@@ -1,4 +1,4 @@
-"""What becomes of the calls of one action."""
+"""The outcomes of the calls of one action."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_values_become_text(value, content):
     assert (result.status, result.content) == (ToolStatus.OK, content)
 
 
-def test_p30_results_of_mixed_sync_and_async_calls_stand_in_call_order():
-    """The calls wait for each other in the order opposite to the one they were made in."""
+def test_p30_results_of_mixed_sync_and_async_calls_are_in_call_order():
+    """The calls end in the reverse of the order in which they were made."""
     last_began, async_began = threading.Event(), threading.Event()
 
     @tool
@@ -105,7 +105,7 @@ def test_p31_a_failing_call_is_tried_three_times_and_the_third_is_final():
     assert result.content == "error: broken: ConnectionError: no route, try 3"
 
 
-def test_p31_success_ends_the_tries():
+def test_p31_success_ends_the_attempts():
     tries = []
 
     @tool
@@ -212,7 +212,7 @@ class Panic(BaseException):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_p31_what_is_no_exception_ends_its_call_only(kind, raised, reason):
+def test_p31_a_base_exception_ends_only_its_call(kind, raised, reason):
     @tool(name="panic")
     def panic() -> str:
         """Raise it."""
@@ -231,7 +231,7 @@ def test_p31_what_is_no_exception_ends_its_call_only(kind, raised, reason):
     assert fine.content == "x"
 
 
-def test_p31_an_interrupt_that_a_thread_raises_is_its_own():
+def test_p31_a_keyboard_interrupt_raised_in_a_thread_is_the_tools_failure():
     @tool
     def interrupt() -> str:
         """No signal gets here."""
@@ -263,7 +263,7 @@ def test_p31_a_coroutine_that_ignores_its_cancellation_is_closed(monkeypatch):
     assert ended == [ToolStatus.TIMEOUT]
 
 
-def test_a_try_gets_the_arguments_as_they_were():
+def test_each_attempt_gets_the_original_arguments():
     seen = []
 
     @tool
@@ -340,7 +340,7 @@ def test_calls_of_an_action_run_together():
     assert [result.content for result in results] == ["met", "met"]
 
 
-def test_unknown_tools_and_bad_arguments_are_told_and_not_tried():
+def test_unknown_tools_and_bad_arguments_are_reported_and_not_retried():
     tries = []
 
     @tool

@@ -105,7 +105,7 @@ def test_a_free_function_in_a_class_is_not_bound():
     assert Planner().plan("A", ["B"]) == "A>B by car None"
 
 
-def test_async_functions_are_known_as_such():
+def test_async_functions_are_recognised():
     @tool
     async def fetch(url: str) -> str:
         """Fetch."""
@@ -173,7 +173,7 @@ def test_a_function_without_type_hints_is_refused():
         tool(guess)
 
 
-def test_parameters_that_have_no_name_are_refused():
+def test_parameters_that_cannot_be_passed_by_name_are_refused():
     def many(*items: str):
         """Many."""
 
@@ -201,11 +201,11 @@ def test_docstring_entries_may_start_below_their_name():
 
 
 class Opaque:
-    """A class that JSON knows nothing of."""
+    """A class without a JSON schema."""
 
 
 @pytest.mark.parametrize("hint", [Callable[[int], int], Opaque], ids=["callable", "class"])
-def test_a_type_that_json_cannot_say_is_refused_by_name(hint):
+def test_a_type_without_a_json_schema_is_refused_by_name(hint):
     def run(what) -> str:
         """Run it."""
 
@@ -214,7 +214,7 @@ def test_a_type_that_json_cannot_say_is_refused_by_name(hint):
         tool(run)
 
 
-def test_arguments_that_are_no_text_say_so():
+def test_arguments_with_invalid_unicode_are_refused():
     @tool
     def say(text: str) -> str:
         """Say."""

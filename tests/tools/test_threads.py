@@ -99,7 +99,7 @@ def test_a_cancelled_call_that_waits_never_starts():
     assert started == []
 
 
-def test_the_callers_context_is_seen_in_the_thread():
+def test_the_thread_has_the_callers_context():
     name = contextvars.ContextVar("name", default="none")
 
     async def scenario():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.tiny_policies import write_policy
+from tests.support.tiny_models import write_policy
 
 
 @pytest.fixture(scope="session")

@@ -26,7 +26,7 @@ from agent_r1.training.optimizer import (
     write_empty,
 )
 from agent_r1.training.policy import ModelFolderError
-from tests.support.tiny_policies import flat_weights, random_model
+from tests.support.tiny_models import flat_weights, random_model
 
 ADAMW = OptimizerParameters(learning_rate=0.01)
 KINDS = ("own", "shared")

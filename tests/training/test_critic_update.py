@@ -25,7 +25,7 @@ from agent_r1.training.strategies import TorchStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
 from agent_r1.training.update_batch import UpdateBatch, prepare
 from agent_r1.training.values import token_values
-from tests.support.tiny_policies import flat_gradient, flat_weights, random_model
+from tests.support.tiny_models import flat_gradient, flat_weights, random_model
 from tests.support.update_batches import (
     OWNER,
     TABLE,

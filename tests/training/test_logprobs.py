@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from transformers import AutoModelForCausalLM, Gemma2Config
 
 from agent_r1.mdp import visible_context
 from agent_r1.parameters import ParameterError
@@ -17,7 +16,7 @@ from agent_r1.training.batching import collate, micro_batches
 from agent_r1.training.logprobs import LogprobParameters, head_of, score, token_logprobs
 from agent_r1.training.sequences import build_sequences
 from tests.support.step_tables import rollouts, step
-from tests.support.tiny_policies import VOCABULARY, flat_gradient, random_model
+from tests.support.tiny_models import VOCABULARY, capped_model, flat_gradient, random_model
 
 RANDOM = np.random.default_rng(0)
 
@@ -168,20 +167,7 @@ def test_p28_chunks_are_exact_and_no_more_than_one_chunk_of_logits_is_made_at_a_
 
 
 def test_a_model_that_caps_its_logits_is_run_in_full() -> None:
-    torch.manual_seed(0)
-    config = Gemma2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        initializer_range=0.3,
-        final_logit_softcapping=1.0,
-        pad_token_id=0,
-    )
-    model = AutoModelForCausalLM.from_config(config).eval()
+    model = capped_model()
     assert head_of(model) is None
     assert head_of(random_model()) is not None
     found = token_logprobs(model, build_sequences(TABLE), 2)

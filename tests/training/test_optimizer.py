@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from agent_r1.parameters import ParameterError
 from agent_r1.storage.hashing import folder_sha256
@@ -22,7 +21,7 @@ from agent_r1.training.optimizer import (
     warmed_up,
     write_empty,
 )
-from tests.support.tiny_policies import flat_weights, random_model
+from tests.support.tiny_models import flat_weights, random_model, tiny_model
 
 PARAMETERS = OptimizerParameters(learning_rate=0.01, weight_decay=0.1)
 
@@ -89,8 +88,7 @@ def test_the_state_of_another_model_is_refused(tmp_path: Path) -> None:
         ({"hidden_size": 16}, "has shape"),
         ({"num_hidden_layers": 3}, "no mo"),
     ):
-        config = LlamaConfig(**(model.config.to_dict() | {"head_dim": 8} | changes))
-        other = LlamaForCausalLM(config)
+        other = tiny_model(tie_word_embeddings=True, head_dim=8, **changes)
         with pytest.raises(TrainerStateError, match=message):
             restore_state(other, make_optimizer(other, PARAMETERS), tmp_path)
 

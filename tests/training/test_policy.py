@@ -18,7 +18,7 @@ from agent_r1.training.policy import (
     load_policy,
     save_policy,
 )
-from tests.support.tiny_policies import flat_weights, random_model
+from tests.support.tiny_models import flat_weights, random_model
 
 
 def without(*names: str) -> Callable[[Path], None]:

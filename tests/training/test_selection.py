@@ -10,7 +10,7 @@ from agent_r1.losses.registry import objective
 from agent_r1.schemas import SchemaError
 from agent_r1.training.selection import best_of_group, mini_batches, select
 from agent_r1.training.update_batch import UpdateBatch, prepare
-from tests.support.tiny_policies import flat_weights, random_model
+from tests.support.tiny_models import flat_weights, random_model
 from tests.support.update_batches import (
     OWNER,
     TABLE,

@@ -14,7 +14,7 @@ from agent_r1.training.logprobs import token_logprobs
 from agent_r1.training.sequences import build_sequences
 from agent_r1.training.sft import SftParameters, batch_order, fine_tune
 from tests.support.step_tables import rollouts, step
-from tests.support.tiny_policies import VOCABULARY, flat_gradient, flat_weights, random_model
+from tests.support.tiny_models import VOCABULARY, flat_gradient, flat_weights, random_model
 
 
 def demonstrations(count: int = 6) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters, accumulate, train
 from agent_r1.training.update_batch import prepare
 from tests.support.step_tables import per_token
-from tests.support.tiny_policies import flat_gradient, flat_weights, random_model
+from tests.support.tiny_models import flat_gradient, flat_weights, random_model
 from tests.support.update_batches import (
     AT_POLICY,
     AT_REFERENCE,

@@ -13,7 +13,7 @@ from agent_r1.training.strategies import TorchStrategy
 from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import health, prepare
 from tests.support.step_tables import per_token, rewards, rollouts, step
-from tests.support.tiny_policies import VOCABULARY, random_model
+from tests.support.tiny_models import VOCABULARY, random_model
 from tests.support.update_batches import (
     AT_POLICY,
     AT_REFERENCE,

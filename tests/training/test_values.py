@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, Gemma2Config, PreTrainedModel
+from transformers import PreTrainedModel
 
 from agent_r1.mdp import visible_context
 from agent_r1.training.batching import collate
@@ -17,7 +17,7 @@ from agent_r1.training.logprobs import head_of, score
 from agent_r1.training.sequences import build_sequences
 from agent_r1.training.values import token_values, value_columns
 from tests.support.step_tables import rollouts, step
-from tests.support.tiny_policies import VOCABULARY, random_model
+from tests.support.tiny_models import VOCABULARY, capped_model, random_model
 
 RANDOM = np.random.default_rng(0)
 CUT = {"truncated": True, "end_reason": "max_steps"}
@@ -151,19 +151,7 @@ def test_a_new_critic_draws_no_random_number() -> None:
 
 
 def test_a_model_that_caps_its_logits_gives_the_same_states_beside_its_log_probs() -> None:
-    torch.manual_seed(0)
-    config = Gemma2Config(
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        head_dim=16,
-        final_logit_softcapping=1.0,
-        pad_token_id=0,
-    )
-    capped = AutoModelForCausalLM.from_config(config).eval()
+    capped = capped_model()
     sequences = build_sequences(TABLE)
     block = collate(sequences, np.arange(len(sequences.trajectory)))
     ones = torch.ones(len(block.targets_N))

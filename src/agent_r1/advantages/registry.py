@@ -36,5 +36,4 @@ def estimator(name: str) -> Estimator:
     Raises:
         ParameterError: as `named_object`.
     """
-    found: Estimator = named_object("advantage estimator", name, ESTIMATORS, Estimator)
-    return found
+    return named_object("advantage estimator", name, ESTIMATORS, Estimator)

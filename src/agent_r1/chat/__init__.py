@@ -1,12 +1,11 @@
 """Between text and tokens: how an agent's turns are written, read, and appended to its context.
 
-1. A conversation is rendered once, by the tokenizer's own chat template (`ChatFormat.prompt_ids`).
-2. What the policy samples is kept as it was sampled: no turn is ever rendered or encoded again.
+1. The tokenizer's own chat template renders a conversation once (`ChatFormat.prompt_ids`).
+2. What the policy samples is kept as sampled: no turn is ever rendered or encoded again.
 3. After an action only new ids are appended (`ChatFormat.observation_ids`): what the template
-   writes between two turns of the agent. That this equals the template's rendering of the whole
-   conversation is proven when a format is made; a template for which it does not hold is refused.
-4. Text that comes from outside (questions, tool results) is plain text: it cannot contain control
-   tokens, whatever it says.
+   writes between two turns of the agent. Making a format proves that this equals the template's
+   rendering of the whole conversation, and refuses a template for which it does not.
+4. Text from outside (questions, tool results) is plain text: it never becomes control tokens.
 """
 
 from __future__ import annotations
@@ -42,5 +41,4 @@ def make_format(params: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> C
     Raises:
         ChatTemplateError: the tokenizer's chat template cannot be extended turn by turn.
     """
-    made: ChatFormat = named_object("chat format", params.format, FORMATS)(params, tokenizer)
-    return made
+    return named_object("chat format", params.format, FORMATS, type)(params, tokenizer)

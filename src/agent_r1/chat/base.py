@@ -20,7 +20,7 @@ FORMATS = {
     "code": "agent_r1.chat.code:CodeFormat",
     "native": "agent_r1.chat.native:NativeFormat",
 }
-"""Call formats by name; imported when asked for."""
+"""Call formats by name; imported on first use."""
 
 
 class ChatParameters(Parameters):
@@ -29,8 +29,8 @@ class ChatParameters(Parameters):
     format: str = "hermes"
     """A name in `FORMATS`, or the import path of a class: ``my_package.formats:XmlFormat``."""
     system: str = "Answer the question with the help of the tools."
-    """The system message, written by whoever configures the run: its markup is markup. Empty
-    leaves the system message to the chat template."""
+    """The system message. It is trusted: control tokens in it are control tokens. Empty leaves the
+    system message to the chat template."""
     render_tools: bool = False
     """Whether the system message also lists the tools' schemas and the call syntax. Pretrained
     chat models need it; a tiny model is fine-tuned on the syntax and saves the tokens. The format
@@ -38,15 +38,15 @@ class ChatParameters(Parameters):
     reasoning: Literal["keep", "drop"] = "keep"
     """Whether the agent sees the reasoning (``<think>``) of its earlier turns again."""
     date: str = "2024-07-26"
-    """What templates that print the date take for today. The real one would give other prompts
-    tomorrow; this is what Llama 3.1 falls back to."""
+    """Today's date for templates that print it. The real date would change the prompts every day;
+    this one is Llama 3.1's default."""
     template_arguments: dict[str, Any] = Field(default_factory=dict)
-    """Variables of the chat template's own, such as ``reasoning_effort: low`` of gpt-oss."""
+    """Variables for the chat template, such as ``reasoning_effort: low`` for gpt-oss."""
 
     @field_validator("format")
     @classmethod
     def _known(cls, name: str) -> str:
-        named_object("chat format", name, FORMATS)
+        named_object("chat format", name, FORMATS, type)
         return name
 
     @field_validator("date")
@@ -71,8 +71,8 @@ class ChatFormat(Protocol):
     def observation_ids(
         self, observation: Mapping[str, Any] | Sequence[str] | str, action_token_ids: Sequence[int]
     ) -> list[int]:
-        """What is appended after an action: the end of its turn as far as the action did not
-        sample it, the observation, and the next assistant header. All of it is context."""
+        """The ids to append after an action: the end of its turn, unless the action sampled it, the
+        observation, and the next assistant header. All of them are context."""
         ...
 
     def parse(
@@ -81,26 +81,25 @@ class ChatFormat(Protocol):
         finish_reason: Literal["stop", "length"],
         tools: Sequence[ToolSpec] = (),
     ) -> Action:
-        """Read an action; never fails. ``length`` makes it `ActionType.CUT`, unread.
+        """Read an action; never fails. With ``length`` it is an unread `ActionType.CUT`.
 
         Args:
-            token_ids: as they were sampled.
+            token_ids: the sampled ids.
             finish_reason: why sampling ended.
-            tools: that the agent has; some formats do not write the names of arguments.
+            tools: the agent's tools, for formats that do not write the names of arguments.
         """
         ...
 
     def render_action(
         self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()
     ) -> list[int]:
-        """The ids a policy would sample for this action, stop token included (but not on a cut
-        one). For scripted agents.
+        """The ids that a policy would sample for this action, including the stop token unless the
+        action is cut. For scripted agents.
 
         Args:
-            action: its ``text`` is the whole turn; if that is empty, its calls or answer are
-                written.
-            thought: words before the calls or the answer.
-            tools: that the agent has.
+            action: its ``text`` is the whole turn; if that is empty, its calls or its answer are.
+            thought: text before the calls or the answer.
+            tools: the agent's tools.
 
         Raises:
             ValueError: the format cannot express the action.
@@ -108,18 +107,18 @@ class ChatFormat(Protocol):
         ...
 
     def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
-        """Which tokens of an action later ones do not see: ``[begin, end)`` positions in it.
+        """The tokens of an action that later actions do not see, as ``[begin, end)`` positions.
 
-        Its reasoning, where ``chat.reasoning`` is ``drop``; else none.
+        With ``chat.reasoning: drop`` these are its reasoning, otherwise the list is empty.
         """
         ...
 
 
 def observation_messages(observation: Mapping[str, Any] | Sequence[str] | str) -> list[str]:
-    """The messages that tell an observation: one for each result of parallel tool calls.
+    """The messages of an observation: one for each result of parallel tool calls.
 
-    A mapping whose only value is a list of strings is one message per string; any other mapping
-    is one message: its only value, or ``key: value`` lines.
+    A mapping whose only value is a list of strings gives one message per string. Any other mapping
+    gives one message: its only value, or ``key: value`` lines.
     """
     if isinstance(observation, str):
         return [valid_unicode(observation)]
@@ -134,5 +133,5 @@ def observation_messages(observation: Mapping[str, Any] | Sequence[str] | str) -
 
 
 def observation_text(observation: Mapping[str, Any] | Sequence[str] | str) -> str:
-    """An observation as one text: its messages, a blank line between them."""
+    """An observation as one text: its messages, separated by empty lines."""
     return "\n\n".join(observation_messages(observation))

@@ -1,4 +1,4 @@
-"""The JSON of a call, read strictly: what is read can be saved, and says what is wrong with it."""
+"""Reads the JSON of a call strictly: the result can be saved, and errors say what is wrong."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ class Malformed(Exception):
     """The turn cannot be read; the message is for the agent."""
 
 
-def skip_blanks(text: str, position: int) -> int:
-    """The position of the first character from ``position`` on that is not blank."""
+def skip_whitespace(text: str, position: int) -> int:
+    """The position of the first character from ``position`` on that is not whitespace."""
     return position + len(text[position:]) - len(text[position:].lstrip())
 
 
-def read_call_json(text: str, position: int = 0) -> tuple[Any, int]:
-    """The JSON value that stands at ``position``, and where it ends.
+def read_value(text: str, position: int = 0) -> tuple[Any, int]:
+    """The JSON value at ``position``, and where it ends.
 
     Raises:
-        Malformed: there is none, or one that cannot be saved: infinite numbers, unpaired
-            surrogates, endless nesting.
+        Malformed: the text there is not JSON, or has infinite numbers or endless nesting.
     """
     try:
         value, end = _DECODER.raw_decode(text, position)
@@ -44,14 +43,14 @@ def read_call_json(text: str, position: int = 0) -> tuple[Any, int]:
 
 
 def read_call(value: Any, arguments: str = "arguments") -> ToolCall:
-    """The call that an object with a name and arguments is.
+    """The call that a JSON object with a name and arguments describes.
 
     Args:
-        value: what `read_call_json` gave.
+        value: what `read_value` gave.
         arguments: the key of the arguments; ``parameters`` for Llama.
 
     Raises:
-        Malformed: a key is missing or holds something else, or a value cannot be saved.
+        Malformed: a key is missing or has the wrong type, or a value cannot be saved.
     """
     if not isinstance(value, dict):
         raise Malformed("the tool call is not a JSON object")
@@ -64,7 +63,7 @@ def read_call(value: Any, arguments: str = "arguments") -> ToolCall:
     return ToolCall(value["name"], value[arguments])
 
 
-def write_call_json(value: Mapping[str, Any]) -> str:
+def write_value(value: Mapping[str, Any]) -> str:
     """JSON as chat templates write it."""
     return json.dumps(value, ensure_ascii=False)
 

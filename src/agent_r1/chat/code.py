@@ -1,18 +1,18 @@
 """Code blocks: the agent acts by writing Python, and answers in ``<answer>…</answer>``.
 
-X. Wang et al., "Executable Code Actions Elicit Better LLM Agents" (CodeAct, 2024).
+X. Wang et al., "Executable Code Actions Elicit Better LLM Agents" (CodeAct, 2024),
+https://arxiv.org/abs/2402.01030.
 
 1. A turn holds one block, from a line `` ```python `` (or ``py``, or nothing) to a line `` ``` ``.
-   Blocks in other languages are words.
-2. The block is the action's ``code``, for environments that execute code themselves, and one call
-   of the tool that takes nothing but ``code`` (``python`` if the environment has none such), for
-   those that offer it as a tool.
-3. ``<answer>…</answer>`` outside of a block is the answer; so is a block that does nothing but
-   ``final_answer(…)`` with a literal. A value that is still to be computed has to be run and read
-   first.
+   Blocks in other languages are ordinary text.
+2. For environments that execute code themselves, the block is the action's ``code``. For those that
+   offer a tool, it is also one call of the tool whose only argument is ``code`` (of ``python`` if
+   there is no such tool).
+3. ``<answer>…</answer>`` outside of a block is the answer. So is a block that contains only
+   ``final_answer(…)`` with a literal. A value that is not computed yet must be run and read first.
 
-Malformed: neither; more than one block; a block that is not closed; an answer beside a block (it
-was written before the output was known).
+A turn is malformed if it has neither a block nor an answer, more than one block, a block that is
+not closed, or an answer beside a block (it was written before the output was known).
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ When you know the answer, write no code: <answer>42</answer>"""
         return parse_turn(text, code_tool(tools))
 
     def write(self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()) -> list[str]:
-        """The thought, and the block or the answer."""
+        """The thought, then the block or the answer."""
         said = thought.rstrip("\n") + "\n" if thought.strip() else ""
         written = write_turn(action)
         return self._marked(said + written) if action.answer is not None else [said + written]
 
 
 def code_tool(tools: Sequence[ToolSpec]) -> str:
-    """The name of the tool that takes nothing but code."""
+    """The name of the tool whose only argument is the code."""
     takers = (t.name for t in tools if list(t.parameters.get("properties", {})) == [ARGUMENT])
     return next(takers, TOOL)
 
@@ -98,7 +98,7 @@ def parse_turn(text: str, tool: str = TOOL) -> Action:
 
 
 def _blocks(text: str) -> tuple[list[str], str]:
-    """The blocks of Python, and the text that is in no block at all."""
+    """The blocks of Python, and the text outside all blocks."""
     blocks: list[str] = []
     rest: list[str] = []
     inside: list[str] | None = None
@@ -119,7 +119,7 @@ def _blocks(text: str) -> tuple[list[str], str]:
 
 
 def final_answer(code: str) -> str | None:
-    """What ``final_answer(…)`` with a literal says, where that is all there is."""
+    """The literal in ``final_answer(…)``, if the code is nothing else; otherwise None."""
     try:
         [statement] = ast.parse(code).body
         match statement:
@@ -127,5 +127,5 @@ def final_answer(code: str) -> str | None:
                 answer = str(ast.literal_eval(value)).strip()
                 return answer if valid_unicode(answer) == answer else None
     except (SyntaxError, ValueError, RecursionError, MemoryError, TypeError):
-        return None  # it is code all the same: running it says what is wrong with it
+        return None  # still code: running it says what is wrong
     return None

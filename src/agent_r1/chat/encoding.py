@@ -1,10 +1,10 @@
-"""Text that is partly trusted, as token ids.
+"""Encodes text that is only partly trusted.
 
 The chat template's own text may contain control tokens; a question or a web page must not, even if
 it spells them out. So each run of text between two control tokens of the template is encoded by a
-copy of the tokenizer that has no added tokens at all: ``<|im_end|>`` in a page is nine ordinary
-characters. Runs are not split where trusted and untrusted text meet, so the ids are those of the
-template's own rendering wherever the content spells no control token.
+copy of the tokenizer without added tokens: ``<|im_end|>`` in a page is ten ordinary characters.
+Runs are not split where trusted and untrusted text meet, so the ids are those of the template's own
+rendering unless the content spells a control token.
 """
 
 from __future__ import annotations
@@ -12,35 +12,37 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Literal
 
 from tokenizers import Tokenizer
 from transformers import PreTrainedTokenizerFast
 
 
 class Markup(str):
-    """Text whose control tokens are meant: the format's own, not an argument that spells one."""
+    """Text whose control tokens are real: the format's own, not an argument that spells one."""
 
     __slots__ = ()
 
 
 def marked(text: str, tags: Sequence[str]) -> list[str]:
-    """``text`` cut at these tags, which are its `Markup`."""
+    """``text`` cut at these tags, which become `Markup`."""
     if not tags:
         return [text]
     cut = re.split("(" + "|".join(map(re.escape, tags)) + ")", text)
     return [Markup(piece) if i % 2 else piece for i, piece in enumerate(cut)]
 
 
-class Slot(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Slot:
     """A place in a layout that content goes into."""
 
     index: int
     written: Literal["plain", "stripped", "json"] = "plain"
-    """As it is, without the blanks around it, or as a JSON string: what the template does to it."""
+    """What the template does to the content: nothing, strip whitespace, or write a JSON string."""
 
     def text(self, contents: Sequence[str]) -> str:
-        """The content of this place, as it is written there."""
+        """The content of this place, as the template writes it."""
         content = contents[self.index]
         if self.written == "json":
             return json.dumps(content, ensure_ascii=False)
@@ -57,7 +59,7 @@ class ContentEncoder:
     def __init__(self, tokenizer: PreTrainedTokenizerFast):
         """
         Raises:
-            ValueError: the tokenizer makes control tokens from plain text, too.
+            ValueError: the tokenizer makes control tokens from plain text.
         """
         backend = json.loads(tokenizer.backend_tokenizer.to_str())
         self._control = {token["content"]: token["id"] for token in backend["added_tokens"]}
@@ -72,11 +74,11 @@ class ContentEncoder:
                 raise ValueError(f"the tokenizer makes the control token {text!r} from plain text")
 
     def control(self, text: str) -> int | None:
-        """The control token that is spelt like this; None if there is none."""
+        """The id of the control token with this spelling; None if there is none."""
         return self._control.get(text)
 
     def spells_control(self, text: str) -> str | None:
-        """The first control token that a text spells; None if it spells none."""
+        """The first control token that a text spells; None without one."""
         found = self._pattern.search(text)
         return found.group() if found else None
 
@@ -102,7 +104,7 @@ class ContentEncoder:
         return tuple(parts)
 
     def pieces(self, pieces: Sequence[str]) -> Layout:
-        """What an agent writes: control tokens are found in `Markup` only."""
+        """The layout of an agent's text: control tokens are found in `Markup` only."""
         parts: list[int | str | Slot] = []
         for piece in pieces:
             parts += self.layout([piece]) if isinstance(piece, Markup) else (piece,)

@@ -1,13 +1,13 @@
-"""The Hermes call format, as Qwen and many others speak it.
+"""The Hermes call format, which Qwen and many other models use.
 
-A turn is ``<tool_call>{"name": …, "arguments": {…}}</tool_call>``, one or more of them (parallel
-calls, run together), or ``<answer>…</answer>``, exactly one. Words around either are allowed, and
-what stands before the last ``</think>`` is reasoning and not read.
+A turn is one or more ``<tool_call>{"name": …, "arguments": {…}}</tool_call>`` (parallel calls, run
+together), or exactly one ``<answer>…</answer>``. Text around either is allowed. Everything before
+the last ``</think>`` is reasoning, and is not read.
 
-Malformed, with an error that says so: neither; a call that is not JSON, is not closed, or lacks its
-name or its arguments; more than one answer or one that is not closed; an answer beside a call (it
-was written before the result was known). One broken call makes the whole turn malformed: no turn
-is half executed.
+A turn is malformed, and the error says why, if it has neither; a call that is not JSON, is not
+closed, or lacks its name or its arguments; more than one answer, or one that is not closed; an
+answer beside a call (it was written before the result was known). One broken call makes the whole
+turn malformed: no turn is half executed.
 """
 
 from __future__ import annotations
@@ -15,13 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_r1.chat.call_json import (
-    Malformed,
-    read_call,
-    read_call_json,
-    skip_blanks,
-    write_call_json,
-)
+from agent_r1.chat.call_json import Malformed, read_call, read_value, skip_whitespace, write_value
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
 from agent_r1.mdp import Action, ActionType, ToolCall
@@ -30,7 +24,7 @@ from agent_r1.tools import ToolSpec
 CALL, END_CALL = "<tool_call>", "</tool_call>"
 ANSWER, END_ANSWER = "<answer>", "</answer>"
 _CODE = re.compile(r"```[^\S\n]*+\w*+[^\S\n]*+\n(.*?)```", re.DOTALL)
-"""Possessive: trying every share of a long run of blanks takes minutes, and stops all others."""
+"""Possessive: backtracking over a long run of spaces takes minutes, and blocks all others."""
 
 
 class HermesFormat(TextFormat):
@@ -62,7 +56,7 @@ When you know the answer, call no function: <answer>42</answer>"""
         return parse_turn(text)
 
     def write(self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()) -> list[str]:
-        """The thought and `write_turn`."""
+        """The thought, then `write_turn`."""
         return self._marked(thought + write_turn(action))
 
 
@@ -70,7 +64,7 @@ def write_turn(action: Action) -> str:
     """The text of a turn from its calls or its answer."""
     if action.type is ActionType.ANSWER:
         return f"{ANSWER}{action.answer}{END_ANSWER}"
-    calls = [write_call_json({"name": c.name, "arguments": c.arguments}) for c in action.tool_calls]
+    calls = [write_value({"name": c.name, "arguments": c.arguments}) for c in action.tool_calls]
     return "\n".join(f"{CALL}{call}{END_CALL}" for call in calls)
 
 
@@ -94,10 +88,10 @@ def parse_turn(text: str) -> Action:
 
 
 def read_answer(text: str) -> str | None:
-    """What stands between the answer's tags; None where there are none.
+    """The text between the answer's tags; None without tags.
 
     Raises:
-        Malformed: more than one, or one that is not opened or closed.
+        Malformed: there is more than one answer, or one that is not opened or not closed.
     """
     opened, closed = text.count(ANSWER), text.count(END_ANSWER)
     if not opened and not closed:
@@ -111,9 +105,9 @@ def read_answer(text: str) -> str | None:
 
 
 def answer_blocks(text: str) -> list[str]:
-    """What stands in each ``<answer>…</answer>``, without the blanks around it.
+    """The text of each ``<answer>…</answer>``, without surrounding whitespace.
 
-    In one pass: a lazy pattern reads on to the end for every tag that is not closed.
+    In one pass: a lazy pattern reads to the end of the text for every tag that is not closed.
     """
     blocks, begin = [], text.find(ANSWER)
     while begin >= 0 and (end := text.find(END_ANSWER, begin)) >= 0:
@@ -123,7 +117,7 @@ def answer_blocks(text: str) -> list[str]:
 
 
 def read_calls(text: str) -> tuple[list[ToolCall], str]:
-    """The calls of a turn, and the text that is not in them.
+    """The calls of a turn, and the text outside them.
 
     Raises:
         Malformed: one of them cannot be read.
@@ -131,8 +125,8 @@ def read_calls(text: str) -> tuple[list[ToolCall], str]:
     calls, rest, position = [], [], 0
     while (begin := text.find(CALL, position)) >= 0:
         rest.append(text[position:begin])
-        value, end = read_call_json(text, skip_blanks(text, begin + len(CALL)))
-        end = skip_blanks(text, end)
+        value, end = read_value(text, skip_whitespace(text, begin + len(CALL)))
+        end = skip_whitespace(text, end)
         if not text.startswith(END_CALL, end):
             raise Malformed("the tool call is not closed after its JSON")
         calls.append(read_call(value))

@@ -1,10 +1,10 @@
-"""What a model's chat template can do, found out by trying: what decides a ``chat.format``.
+"""Finds out by trying what a model's chat template can do, to help choose a ``chat.format``.
 
 1. Can conversations be extended turn by turn (`agent_r1.chat.template`), and in which formats?
 2. Is the end of a turn a token that the model was trained to stop at: the tokenizer's own end of
    text, or named in ``generation_config.json``?
-3. Does the template render tools, and calls in a dialect that is known?
-4. What becomes of the reasoning in earlier turns, and are its tags tokens of their own?
+3. Does the template render tools, and calls in a known dialect?
+4. What happens to the reasoning in earlier turns, and are its tags single tokens?
 5. Does the prompt depend on the date?
 """
 
@@ -34,7 +34,7 @@ _ACTS = {
     "tool": Action(ActionType.TOOL_CALL, "", tool_calls=(ToolCall("lookup", {}),)),
     "user": Action(ActionType.ANSWER, "", answer=_SAID),
 }
-"""What a message of this role follows."""
+"""Role of a message → the action that it follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class Trait:
     question: str
     answer: str
     good: bool = True
-    """False where something does not work, or will not as one would expect."""
+    """False if something does not work, or not as expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What was found out about a model folder."""
+    """The findings about a model folder."""
 
     findings: list[Trait]
     refusals: dict[str, str | None]
-    """Format → why it cannot be used; None where it can."""
+    """Format → why it cannot be used; None if it can."""
 
 
 def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspection:
@@ -64,7 +64,7 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
         parameters: the group ``chat``; its ``format`` is replaced by each.
 
     Raises:
-        ParameterError: there is no such folder, no tokenizer with a chat template in it, or a
+        ParameterError: the folder is missing, has no tokenizer with a chat template, or has a
             ``generation_config.json`` that cannot be read.
     """
     tokenizer = load_tokenizer(folder)
@@ -72,7 +72,7 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
         renderer = Renderer(tokenizer, parameters.date, parameters.template_arguments)
     except ChatTemplateError:
         raise
-    except ValueError as error:  # of the tokenizer: no format can be safe with it
+    except ValueError as error:  # from the tokenizer: it is not safe with any format
         return Inspection([], dict.fromkeys(FORMATS, str(error)))
     formats, refusals = _try_formats(tokenizer, parameters)
     findings = [_turns(formats, refusals)]
@@ -101,12 +101,11 @@ def _make(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
 ) -> TurnFormat:
     changed = parameters.model_copy(update=changes)
-    made: TurnFormat = named_object("chat format", changed.format, FORMATS)(changed, tokenizer)
-    return made
+    return named_object("chat format", changed.format, FORMATS, type)(changed, tokenizer)
 
 
 def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenizerFast) -> str:
-    """A clause for a refusal: that the format works if reasoning is dropped, or kept."""
+    """A clause for a refusal, if the format works when reasoning is dropped, or kept."""
     other = "drop" if parameters.reasoning == "keep" else "keep"
     try:
         _make(tokenizer, parameters, format=name, reasoning=other)
@@ -123,10 +122,10 @@ def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> T
     if not texts:
         return Trait(question, "with the template's own tool calls only")
     template = texts[0].template
-    told = f"yes; observations come in the role '{template.observation_role}'"
+    answer = f"yes; observations have the role '{template.observation_role}'"
     if template.always_reasons:
-        return Trait(question, f"{told}, if every turn has reasoning", good=False)
-    return Trait(question, told)
+        return Trait(question, f"{answer}, if every turn has reasoning", good=False)
+    return Trait(question, answer)
 
 
 def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Trait:
@@ -138,7 +137,7 @@ def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path)
     return Trait(
         "stop token",
         f"{name} is neither the tokenizer's eos_token nor in generation_config.json: a base model "
-        "has to learn it, and other servers will not stop there",
+        "must learn it, and other servers will not stop there",
         good=False,
     )
 
@@ -158,7 +157,7 @@ def _configured_ends(folder: Path) -> set[int]:
         raise ParameterError(f"'{path}' is not valid JSON ({error})") from None
     if not isinstance(configuration, dict):
         raise ParameterError(f"'{path}' is not a JSON object")
-    ends = configuration.get("eos_token_id")
+    ends = configuration.get("eos_token_id", [])
     return set(ends) if isinstance(ends, list) else {ends}
 
 
@@ -177,8 +176,8 @@ def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
 
 def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
     after = {role: _kept(renderer, role, formats.get("native")) for role in _ACTS}
-    told = "; ".join(f"behind a {role} message {became}" for role, became in after.items())
-    return Trait("reasoning of earlier turns", told)
+    answer = "; ".join(f"{became} before a {role} message" for role, became in after.items())
+    return Trait("reasoning of earlier turns", answer)
 
 
 def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
@@ -192,9 +191,9 @@ def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
         return "cannot be rendered"
     if written in rendered:
         return "kept"
-    return "rewritten" if _THOUGHT in rendered else "taken out"
+    return "rewritten" if _THOUGHT in rendered else "removed"
 
 
 def _tags(renderer: Renderer) -> Trait:
     own = all(renderer.encoder.control(tag) is not None for tag in (THINKING, END_OF_THINKING))
-    return Trait("<think> and </think>", "tokens of their own" if own else "ordinary text")
+    return Trait("<think> and </think>", "single tokens" if own else "ordinary text")

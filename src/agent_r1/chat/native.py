@@ -1,11 +1,11 @@
 """The model's own tool calls: what its chat template writes for ``tools=`` and ``tool_calls``.
 
-1. Tools stand in the prompt where and as the template puts them.
-2. A call is written in the dialect of the template (`agent_r1.chat.dialects`), which is found out
-   by comparing renderings; a template that agrees with none is refused.
-3. A turn without a call is the answer: all of it but the reasoning, or its ``<answer>`` block.
+1. The template decides where and how tools appear in the prompt.
+2. A call is written in the dialect of the template (`agent_r1.chat.dialects`), which is found by
+   comparing renderings; a template that matches no dialect is refused.
+3. A turn without a call is the answer: its ``<answer>`` block, or else all of it but the reasoning.
 4. Results of calls come back in the role ``tool``, all of a turn in one render. What the
-   environment says to a turn without a call (it could not be parsed) comes in a role that the
+   environment replies to a turn without a call (that it could not be parsed) has a role that the
    template allows there.
 """
 
@@ -42,7 +42,7 @@ class NativeFormat(TurnFormat):
         schemas = [spec.schema for spec in tools]
         for schema in schemas:
             spelt = self._encoder.spells_control(json.dumps(schema, ensure_ascii=False))
-            if spelt is not None:  # the template would make a control token of it
+            if spelt is not None:  # the template would make it a control token
                 raise ParameterError(
                     f"the schema of tool '{schema['function']['name']}' spells the control token "
                     f"'{spelt}': change its description, or choose another chat.format"
@@ -57,7 +57,7 @@ class NativeFormat(TurnFormat):
         return self._template.after_call(len(messages)), [*messages, action.tool_calls[-1].name]
 
     def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
-        """The turn's calls, or else its answer."""
+        """The turn's calls, or its answer if it has no calls."""
         return self.dialect.read(text)
 
     def write(self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()) -> list[str]:

@@ -1,7 +1,7 @@
 """A chat template's own tool calls: which dialect it writes, and what is appended after a turn.
 
-As in `agent_r1.chat.template`, nothing is believed: construction renders conversations with
-``tools=`` and structured ``tool_calls`` as a whole, and compares them, text and token ids, with the
+As in `agent_r1.chat.template`, nothing is assumed: construction renders whole conversations with
+``tools=`` and structured ``tool_calls``. It compares them, as text and as token ids, with the
 opening, the calls as the dialect writes them, and what is appended in between.
 """
 
@@ -54,25 +54,25 @@ def _act(*calls: ToolCall) -> Action:
 
 
 def renders_tools(renderer: Renderer) -> bool:
-    """Whether the template tells the agent about its tools.
+    """Whether the template shows the tools to the agent.
 
     Raises:
-        ChatTemplateError: it fails.
+        ChatTemplateError: the template fails.
     """
-    told = renderer.render(conversation("Be brief.", "question"), [_PROBE_TOOL])
-    return "lookup" in told and _DESCRIPTION in told
+    rendered = renderer.render(conversation("Be brief.", "question"), [_PROBE_TOOL])
+    return "lookup" in rendered and _DESCRIPTION in rendered
 
 
 def find_dialect(renderer: Renderer, reasoning: Literal["keep", "drop"]) -> NativeTemplate:
-    """The template with the dialect that it is proven to write.
+    """The template with the dialect that it provably writes.
 
     Raises:
-        ChatTemplateError: it renders no tools, or calls in a way that no known dialect is.
+        ChatTemplateError: it does not render tools, or writes calls in no known dialect.
     """
     if not renders_tools(renderer):
         raise ChatTemplateError(
-            "the chat template renders no tools: choose chat.format hermes, react or code with "
-            "chat.render_tools: true, which explain them in the system message"
+            "the chat template does not render tools: choose chat.format hermes, react or code "
+            "with chat.render_tools: true, which explain the tools in the system message"
         )
     failures = []
     for dialect in DIALECTS:
@@ -91,7 +91,7 @@ class NativeTemplate:
     def __init__(self, renderer: Renderer, dialect: Dialect, reasoning: Literal["keep", "drop"]):
         """
         Raises:
-            ChatTemplateError: the template does not write what the dialect does.
+            ChatTemplateError: the template does not write turns as the dialect does.
         """
         self._renderer = renderer
         self.dialect = dialect
@@ -105,10 +105,10 @@ class NativeTemplate:
         called = self._choose(roles[:1], self._call_layout, self._verify_calls)
         spoken = self._choose(roles, self._words_layout, self._verify_words)
         self.after_call = functools.cache(called)
-        """What follows a call; ``Slot(i)`` is the i-th of ``messages`` results, and the one behind
-        them the tool's name, where the template repeats it."""
+        """What follows a call; ``Slot(i)`` is the i-th of ``messages`` results, and the slot after
+        them is the tool's name, where the template repeats it."""
         self.after_words = functools.cache(spoken)
-        """What follows a turn without a call, for what the environment says to it."""
+        """What follows a turn without a call, with a slot for the environment's reply."""
 
     def opening(self, system: str, schemas: Sequence[dict[str, Any]]) -> Layout:
         """Everything before the first action; ``Slot(0)`` is the first observation."""
@@ -134,7 +134,7 @@ class NativeTemplate:
         turns += [message(role, mark(index)) for index in range(messages)]
         whole = self._render([*start, *turns])
         if not whole.startswith(before):
-            raise ChatTemplateError(f"a turn is not written so ({difference(whole, before)})")
+            raise ChatTemplateError(f"it writes a turn differently ({difference(whole, before)})")
         rest = whole[len(before) :]
         slots = list(range(messages))
         if mark(messages) in rest:  # the name of the tool, before the result
@@ -155,7 +155,7 @@ class NativeTemplate:
         layout: Callable[[str, Written, int], Layout],
         verify: Callable[[str, MakeLayout], None],
     ) -> MakeLayout:
-        """``messages`` → layout, for the first role and way of writing that are verified."""
+        """``messages`` → layout, for the first role and way of writing that pass verification."""
         reasons = []
         for role in roles:
             for written in WRITTEN:

@@ -1,18 +1,20 @@
 """ReAct text: ``Thought: …``, then ``Action: tool[input]`` or ``Action: finish[answer]``.
 
-S. Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models" (2023).
+S. Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models" (2023),
+https://arxiv.org/abs/2210.03629.
 
-1. A label (``Thought:``, ``Action:``) stands at the beginning of a line; what it labels goes to the
-   next label or the end of the turn.
-2. What stands in the brackets of an action is the argument itself where the tool takes exactly one
-   and that is a string, as in ``search[France]``. Any other tool takes a JSON object there:
-   ``travel[{"to": "Paris", "days": 3}]``; empty brackets are no arguments.
-3. Several actions in one turn are parallel calls. ``finish`` gives the answer and stands alone.
-4. Results come back as ``Observation: …``, one line of it per call, in one message. A turn that
-   writes an observation itself is malformed: the agent must not make up what the tools say.
+1. A label (``Thought:``, ``Action:``) starts a line. Its text goes to the next label or the end of
+   the turn.
+2. If a tool takes exactly one argument, a string, the text in an action's brackets is that argument
+   itself: ``search[France]``. Any other tool takes a JSON object there:
+   ``travel[{"to": "Paris", "days": 3}]``; empty brackets mean that there are no arguments.
+3. Several actions in one turn are parallel calls. ``finish`` gives the answer, and must be the only
+   action.
+4. Results come back in one message, a line ``Observation: …`` per call. A turn that writes an
+   observation itself is malformed: the agent must not invent what the tools say.
 
-The text behind the brackets of an action, but for a thought, makes the turn malformed too. A raw
-argument cannot hold blanks at its ends or a label at the beginning of a line.
+Text after an action's brackets, other than a thought, also makes the turn malformed. A raw argument
+cannot begin or end with whitespace, or hold a label at the beginning of a line.
 """
 
 from __future__ import annotations
@@ -20,13 +22,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from agent_r1.chat.call_json import (
-    Malformed,
-    check_json,
-    read_call_json,
-    skip_blanks,
-    write_call_json,
-)
+from agent_r1.chat.call_json import Malformed, check_json, read_value, skip_whitespace, write_value
 from agent_r1.chat.encoding import Layout
 from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.chat.turns import TextFormat
@@ -37,14 +33,14 @@ from agent_r1.tools import ToolSpec
 FINISH = "finish"
 _LABEL = re.compile(r"^(Thought|Action|Observation):", re.MULTILINE)
 _UNNAMED = "input"
-"""The argument's name in a call of a tool that does not exist: the agent is told so anyway."""
+"""The argument's name in a call of an unknown tool: the call fails anyway."""
 
 
 class ReactFormat(TextFormat):
     """See `agent_r1.chat.base.ChatFormat`."""
 
     name = "react"
-    # Plain text has no tool messages: the environment speaks as the user does.
+    # Plain text has no tool messages: the environment speaks as the user.
     roles = ("user", "tool")
     instructions = """You can use these tools:
 {tools}
@@ -62,7 +58,7 @@ Action: finish[answer]"""
         lines = []
         for spec in tools:
             argument = _only_argument(spec)
-            schema = argument or write_call_json(spec.parameters.get("properties", {}))
+            schema = argument or write_value(spec.parameters.get("properties", {}))
             lines.append(f"{spec.name}[{schema}]: {spec.description}")
         return "\n".join(lines)
 
@@ -83,14 +79,14 @@ Action: finish[answer]"""
         return parse_turn(text, {spec.name: _only_argument(spec) for spec in tools})
 
     def write(self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()) -> list[str]:
-        """The thought and the actions, a line each."""
+        """The thought and the actions, one line each."""
         arguments = {spec.name: _only_argument(spec) for spec in tools}
         return [(f"Thought: {thought.strip()}\n" if thought.strip() else "")
                 + write_turn(action, arguments)]  # fmt: skip
 
 
 def _only_argument(spec: ToolSpec) -> str | None:
-    """The name of the tool's argument, where it has exactly one and that is a string."""
+    """The name of the tool's argument, if it has exactly one and that is a string."""
     properties = spec.parameters.get("properties", {})
     if len(properties) != 1:
         return None
@@ -110,9 +106,11 @@ def write_turn(action: Action, arguments: Mapping[str, str | None]) -> str:
     lines = []
     for call in action.tool_calls:
         only = arguments.get(call.name, _UNNAMED)
-        raw = only is not None and list(call.arguments) == [only]
-        told = call.arguments[only] if raw else write_call_json(call.arguments)
-        lines.append(f"Action: {call.name}[{told}]")
+        if only is not None and list(call.arguments) == [only]:
+            inside = call.arguments[only]
+        else:
+            inside = write_value(call.arguments)
+        lines.append(f"Action: {call.name}[{inside}]")
     return "\n".join(lines)
 
 
@@ -165,8 +163,8 @@ def _read_action(content: str, arguments: Mapping[str, str | None]) -> ToolCall 
 def _read_arguments(inside: str, name: str) -> dict:
     if not inside:
         return {}
-    value, end = read_call_json(inside)
-    if not isinstance(value, dict) or skip_blanks(inside, end) < len(inside):
+    value, end = read_value(inside)
+    if not isinstance(value, dict) or skip_whitespace(inside, end) < len(inside):
         raise Malformed(f"'{name[:30]}' takes one JSON object in its brackets")
     check_json(value)
     return value

@@ -1,9 +1,9 @@
-"""Which part of a turn is reasoning: not read as an action, and dropped afterwards if asked for.
+"""Which part of a turn is reasoning: it is not read as an action, and may be dropped afterwards.
 
-1. A format says which characters of a turn are reasoning; for most it is what stands before the
-   last ``</think>`` (`think_spans`).
+1. A format says which characters of a turn are reasoning; for most, everything before the last
+   ``</think>`` (`think_spans`).
 2. `token_spans` says which tokens those are. A token that holds the end of the reasoning and the
-   beginning of something else stays: what is dropped is never more than the reasoning.
+   beginning of something else is kept, so that never more than the reasoning is dropped.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from collections.abc import Callable, Sequence
 THINKING, END_OF_THINKING = "<think>", "</think>"
 
 Spans = list[tuple[int, int]]
-"""``[begin, end)`` pairs, in order, apart from each other."""
+"""``[begin, end)`` pairs, in order, without overlap."""
 
 
 def after_reasoning(text: str) -> str:
-    """What a turn says when it has done with thinking."""
+    """The text of a turn after its last ``</think>``; all of it without one."""
     return text.rpartition(END_OF_THINKING)[2]
 
 
 def think_spans(text: str) -> Spans:
-    """The characters up to the last ``</think>``, and the line breaks behind it, which belong to
-    it in every template that takes it out."""
+    """The characters up to the last ``</think>``, and the line breaks after it, which every
+    template that removes reasoning removes, too."""
     said = after_reasoning(text)
     end = len(text) - len(said.lstrip("\n"))
     return [(0, end)] if END_OF_THINKING in text else []
 
 
 def token_spans(decode: Callable[[Sequence[int]], str], ids: Sequence[int], spans: Spans) -> Spans:
-    """The tokens that lie in these characters with all they hold.
+    """The tokens that lie entirely within these characters, as positions in ``ids``.
 
     Args:
         decode: token ids → text.
-        ids: of the text that ``spans`` is about.
-        spans: of characters.
+        ids: the tokens of the text.
+        spans: positions of characters in the text.
     """
 
     def length(count: int) -> int:

@@ -1,7 +1,7 @@
-"""Rendering conversations by a tokenizer's own chat template, with marks where content goes.
+"""Renders conversations with a tokenizer's own chat template, with marks where content goes.
 
-The date is fixed: templates that print today's (Llama 3.2, gpt-oss) would give other tokens
-tomorrow, and no stage could be run again.
+The date is fixed: templates that print today's date (Llama 3.2, gpt-oss) would give other tokens
+tomorrow, and no stage could be rerun.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from agent_r1.chat.encoding import ContentEncoder, Layout, Slot
 from agent_r1.parameters import ParameterError
 
 _MARK = re.compile("\ue000(\\d+)\ue001")
-"""A slot in rendered text: private-use characters, which no template touches."""
+"""A slot in rendered text: private-use characters, which templates leave alone."""
 
 Written = Literal["plain", "stripped", "json"]
 WRITTEN: tuple[Written, ...] = ("plain", "stripped", "json")
 """What templates do to the text of a message, in the order in which it is tried."""
 
 PROBE = '  "x" & <b>\n'
-"""A text that each of them writes in another way."""
+"""A text that comes out different for each of them."""
 
 Message = dict[str, Any]
 Part = tuple[Layout, Sequence[str]]
@@ -37,7 +37,7 @@ class ChatTemplateError(ParameterError):
 
 
 def mark(index: int) -> str:
-    """What stands for the content of a slot in a text that is rendered."""
+    """The mark of a slot in rendered text."""
     return f"\ue000{index}\ue001"
 
 
@@ -47,7 +47,7 @@ def message(role: str, content: str) -> Message:
 
 
 def conversation(system: str, first: str) -> list[Message]:
-    """How a conversation begins; an empty system message is none."""
+    """The beginning of a conversation; an empty system message is left out."""
     head = [message("system", system)] if system else []
     return [*head, message("user", first)]
 
@@ -64,12 +64,12 @@ class Renderer:
         """
         Args:
             tokenizer: has the template.
-            date: what the template takes for today, ``YYYY-MM-DD``.
-            arguments: variables of the template's own, such as ``reasoning_effort``.
+            date: today's date for the template, ``YYYY-MM-DD``.
+            arguments: variables for the template, such as ``reasoning_effort``.
 
         Raises:
-            ChatTemplateError: there is no template.
-            ValueError: the tokenizer makes control tokens from plain text, too.
+            ChatTemplateError: the tokenizer has no template.
+            ValueError: the tokenizer makes control tokens from plain text.
         """
         if not tokenizer.chat_template:
             raise ChatTemplateError(
@@ -86,7 +86,7 @@ class Renderer:
         return "strftime_now" in self._template(None)
 
     def render(
-        self, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None = None
+        self, messages: Sequence[Message], tools: Sequence[dict[str, Any]] | None = None
     ) -> str:
         """The whole conversation, up to the header of the next assistant turn.
 
@@ -103,11 +103,11 @@ class Renderer:
                 **self._arguments,
             )
         except (TemplateError, TypeError, ValueError, LookupError) as error:
-            raise ChatTemplateError(f"it fails: {error}") from None
+            raise ChatTemplateError(f"the template fails: {error}") from None
         return rendered
 
-    def _template(self, tools: Sequence[Mapping[str, Any]] | None) -> str:
-        """The template for conversations with, or without tools, its clock stopped."""
+    def _template(self, tools: Sequence[dict[str, Any]] | None) -> str:
+        """The template for conversations with or without tools, with a fixed date."""
         template = self._tokenizer.get_chat_template(None, list(tools) if tools else None)
         return self._clock + template if "strftime_now" in template else template
 
@@ -115,12 +115,12 @@ class Renderer:
         """``text`` cut at its marks.
 
         Args:
-            text: rendered.
+            text: a rendered conversation.
             slots: the marks that it must have, in this order.
-            written: what the template does to the content of a slot; nothing if it is left out.
+            written: slot → what the template does to its content; ``plain`` by default.
 
         Raises:
-            ChatTemplateError: it has other marks, or does something else to their content.
+            ChatTemplateError: the text has other marks, or does not quote their content for JSON.
         """
         pieces: list[str | Slot] = list(_MARK.split(text))
         found = [int(str(index)) for index in pieces[1::2]]
@@ -140,7 +140,7 @@ class Renderer:
         self,
         system: str,
         slots: Sequence[int],
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[dict[str, Any]] | None = None,
     ) -> Layout:
         """Everything before the first action; ``Slot(0)`` is the first observation.
 
@@ -165,9 +165,9 @@ class Renderer:
         self,
         messages: Sequence[Message],
         parts: Sequence[Part],
-        tools: Sequence[Mapping[str, Any]] | None = None,
+        tools: Sequence[dict[str, Any]] | None = None,
     ) -> None:
-        """Hold what is appended, part by part, against the rendering of the whole.
+        """Compare the parts, appended to each other, with the rendering of the whole conversation.
 
         Raises:
             ChatTemplateError: they differ, as text or as token ids.
@@ -182,25 +182,25 @@ class Renderer:
 
 
 def _stopped_clock(date: datetime.date) -> str:
-    """A macro in place of the function that gives templates today's date.
+    """A macro that replaces the function that gives templates today's date.
 
-    transformers hands no functions of a caller's to a template, so it has to be Jinja. Formats that
-    templates use are replaced one by one; a locale must not have a say in the names.
+    transformers does not pass a caller's functions to a template, so it has to be Jinja. The
+    formats that templates use are replaced one by one, so that names do not depend on the locale.
     """
     months = "January February March April May June July August September October November December"
     days = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
     month, day = months.split()[date.month - 1], days.split()[date.weekday()]
-    told = {
+    values = {
         "%Y": f"{date.year:04}", "%m": f"{date.month:02}", "%d": f"{date.day:02}",
         "%B": month, "%b": month[:3], "%A": day, "%a": day[:3],
         "%H": "00", "%M": "00", "%S": "00",
     }  # fmt: skip
-    replaced = "".join(f"|replace('{form}', '{text}')" for form, text in told.items())
+    replaced = "".join(f"|replace('{form}', '{text}')" for form, text in values.items())
     return f"{{% macro strftime_now(format) %}}{{{{ format{replaced} }}}}{{% endmacro %}}"
 
 
 def difference(whole: str, appended: str) -> str:
-    """Where two texts part, for an error message."""
+    """Where two texts first differ, for an error message."""
     whole, appended = (_MARK.sub("{text}", each) for each in (whole, appended))
     pairs = enumerate(zip(whole, appended, strict=False))
     at = next((i for i, (a, b) in pairs if a != b), min(len(whole), len(appended)))

@@ -1,17 +1,15 @@
-"""A tokenizer's chat template, taken apart into what can be appended turn by turn.
+"""Takes a tokenizer's chat template apart into what can be appended turn by turn.
 
-The template is rendered with marks in place of the messages' texts. What stands before the first
-mark of the agent is the opening; what stands between two turns of the agent is what has to be
-appended after an action. This is only right if rendering the longer conversation leaves the
-beginning as it was, so construction renders real conversations as a whole and compares them, text
-and ids, with what appending gives. Templates that rewrite earlier turns (dropping their reasoning,
-trimming, moving a system message) are refused: their conversations cannot be trained on as they
-were sampled.
-
-A template that takes reasoning out of earlier turns agrees with ``chat.reasoning: drop``, where the
-policy does not see it again either; then the turns that are compared have none. A template that
-writes reasoning into every turn (or begins it in the header) agrees with ``keep``; then all turns
-that are compared have some.
+1. The template is rendered with marks in place of the messages' texts. The text before the agent's
+   first turn is the opening. The text between two turns of the agent is what to append after an
+   action.
+2. This is only right if a longer conversation begins exactly as the shorter one. So construction
+   renders whole conversations and compares them, as text and as ids, with what appending gives.
+3. Templates that rewrite earlier turns (drop their reasoning, trim them, move a system message) are
+   refused: their conversations cannot be trained on as they were sampled.
+4. With ``chat.reasoning: drop`` the policy does not see earlier reasoning either, so a template may
+   remove it: the turns that are compared have none. With ``keep`` a template may write reasoning
+   into every turn, or begin it in the header: then all turns that are compared have some.
 """
 
 from __future__ import annotations
@@ -35,24 +33,24 @@ from agent_r1.chat.rendering import (
 )
 
 REASONED = "<think>\nOne thought.\n</think>\n\n"
-"""Reasoning as models are trained to write it: templates that keep it may put its blanks right."""
+"""Reasoning as models are trained to write it: templates that keep it may fix its whitespace."""
 
 _BEGUN = "<think>\n"
-"""What some templates' header of a turn ends with."""
+"""The end of a turn's header in some templates."""
 
 _LEADS = (("", ""), (REASONED, REASONED), (REASONED, REASONED.removeprefix(_BEGUN)))
-"""What every turn begins with: in its message, and behind the header."""
+"""What every turn begins with: in its message, and after the header."""
 
 _ACTIONS = (
     'Plain words.\n<tool_call>\n{"name": "f", "arguments": {"x": "\'a\' & <b>"}}\n</tool_call>',
     "<answer>Paris</answer>",
 )
 TEXTS = ('First "page"\n<b>one</b> & two: café', "  Second page, 2nd.\n")
-"""What templates are known to change: quotes, markup, line breaks, accents, blanks around it."""
+"""What templates may change: quotes, markup, line breaks, accents, surrounding whitespace."""
 
 
 class _Way(NamedTuple):
-    """How observations may be appended, and to what turns."""
+    """How observations may be appended, and to which turns."""
 
     role: str
     several: bool
@@ -71,9 +69,9 @@ class ChatTemplate:
     ):
         """
         Args:
-            renderer: of the template.
-            roles: that an observation may have, the best first.
-            reasoning: whether earlier turns have theirs.
+            renderer: renders with the template.
+            roles: roles that an observation may have, the best first.
+            reasoning: whether earlier turns keep their reasoning.
 
         Raises:
             ChatTemplateError: appending does not give what the template renders.
@@ -85,9 +83,9 @@ class ChatTemplate:
         self._way = self._choose(roles)
         self.observation_role = self._way.role
         self.several = self._way.several
-        """Whether an observation may be several messages; else it has to be put into one."""
+        """Whether an observation may be several messages; otherwise they are joined."""
         self.always_reasons = bool(self._way.lead[0])
-        """Whether this is only proven for turns that have reasoning."""
+        """Whether this is proven only for turns with reasoning."""
         stop = self.continuation(1)[0]
         assert isinstance(stop, int)  # _after_action refuses anything else
         self.stop_token_id: int = stop
@@ -112,10 +110,10 @@ class ChatTemplate:
         return self._continuations[messages]
 
     def _choose(self, roles: Sequence[str]) -> _Way:
-        """The first way that is proven.
+        """The first way that is proven to work.
 
         Raises:
-            ChatTemplateError: there is none; the message tells what failed for each role.
+            ChatTemplateError: no way works; the message says what failed for each role.
         """
         failures = []
         for role in roles:
@@ -134,7 +132,7 @@ class ChatTemplate:
         )
 
     def _lead(self, role: str) -> tuple[str, str]:
-        """What the template begins every turn with; nothing, if it does not insist."""
+        """What the template begins every turn with; empty if it does not require anything."""
         for lead in _LEADS if self._keeps else ():
             with contextlib.suppress(ChatTemplateError):
                 whole, before = self._begun(_Way(role, False, lead, "plain"), 1)
@@ -145,8 +143,8 @@ class ChatTemplate:
     def _begun(self, way: _Way, messages: int) -> tuple[str, str]:
         """A conversation, and how far it should go up to the end of the action."""
         start = conversation("", "question")
-        told, behind = way.lead
-        turns = [message("assistant", told + mark(messages))]
+        said, behind = way.lead
+        turns = [message("assistant", said + mark(messages))]
         turns += [message(way.role, mark(index)) for index in range(messages)]
         before = self._renderer.render(start) + behind + mark(messages)
         return self._renderer.render([*start, *turns]), before
@@ -167,16 +165,16 @@ class ChatTemplate:
 
     def _verify(self, way: _Way) -> None:
         """Compare whole renderings with what appending gives, for several conversations."""
-        told, behind = way.lead
-        thought = REASONED if self._keeps and not told else ""
+        said, behind = way.lead
+        thought = REASONED if self._keeps and not said else ""
         rounds = (("", _ACTIONS[0], TEXTS[:1]), (thought, _ACTIONS[1], TEXTS))
         for system in ("Be brief.", ""):
             messages = conversation(system, TEXTS[1])
             parts: list[Part] = [(self.opening(system), TEXTS[1:])]
             for thought, action, texts in (*rounds, *rounds):
                 shown = texts if way.several else texts[-1:]
-                messages.append(message("assistant", told + thought + action))
+                messages.append(message("assistant", said + thought + action))
                 messages += [message(way.role, text) for text in shown]
-                said = self._renderer.encoder.pieces([Markup(behind + thought + action)])
-                parts += [(said, ()), (self._after_action(way, len(shown)), shown)]
+                turn = self._renderer.encoder.pieces([Markup(behind + thought + action)])
+                parts += [(turn, ()), (self._after_action(way, len(shown)), shown)]
             self._renderer.compare(messages, parts)

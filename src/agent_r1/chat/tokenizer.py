@@ -1,4 +1,4 @@
-"""Loading a policy's tokenizer: from its folder, never from a network."""
+"""Loads a policy's tokenizer: from its folder, never from a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def load_tokenizer(path: Path | str) -> PreTrainedTokenizerFast:
     """The tokenizer of a Hugging Face folder.
 
     Raises:
-        ParameterError: there is no such folder, or no fast tokenizer with a chat template in it.
+        ParameterError: the folder is missing, or has no fast tokenizer that can be loaded.
     """
     folder = Path(path)
     if not folder.is_dir():

@@ -1,8 +1,8 @@
 """What all call formats share: from the text of a turn to its tokens, and back.
 
 A format is a subclass that says how a turn is read and written (`TurnFormat.read`,
-`TurnFormat.write`) and what stands around it. Most are text in the template's assistant message
-(`TextFormat`); the template's own tool calls are not (`agent_r1.chat.native`).
+`TurnFormat.write`) and what surrounds it. For most, a turn is text in the template's assistant
+message (`TextFormat`); the template's own tool calls are not (`agent_r1.chat.native`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from agent_r1.mdp import Action, ActionType
 from agent_r1.tools import ToolSpec
 
 _UNSPOKEN = (ActionType.CUT, ActionType.NONE)
-"""Actions that are not read, and have no stop token."""
+"""Actions that are not read and do not have a stop token."""
 
 
 class TurnFormat:
@@ -49,15 +49,15 @@ class TurnFormat:
     # --- what a format says ------------------------------------------------------------------
 
     def _prepare(self) -> tuple[int, ...]:
-        """Take the template apart; the tokens that end a turn, the template's own first."""
+        """Take the template apart. Returns the tokens that end a turn, the template's own first."""
         raise NotImplementedError
 
     def _opening(self, tools: Sequence[ToolSpec]) -> tuple[Layout, list[str]]:
-        """The layout before the first action, and the contents of all its slots but the first."""
+        """The layout before the first action, and the contents of its slots except the first."""
         raise NotImplementedError
 
     def _following(self, messages: list[str], action_token_ids: Sequence[int]) -> Part:
-        """The layout behind an action, stop token first, and its contents."""
+        """The layout after an action, stop token first, and its contents."""
         raise NotImplementedError
 
     def read(self, text: str, tools: Sequence[ToolSpec] = ()) -> Action:
@@ -76,7 +76,7 @@ class TurnFormat:
         """The stop token of an action."""
         return self.stop_token_ids[0]
 
-    # --- what follows from it ----------------------------------------------------------------
+    # --- what all formats share ----------------------------------------------------------------
 
     def prompt_ids(
         self, observation: Mapping[str, Any] | str, tools: Sequence[ToolSpec]
@@ -93,7 +93,7 @@ class TurnFormat:
         messages = observation_messages(observation)
         layout, contents = self._following(messages, action_token_ids)
         if action_token_ids and action_token_ids[-1] in self._turn_ends:
-            layout = layout[1:]  # the action sampled it: it is there already
+            layout = layout[1:]  # the action sampled the stop token
         return self._encoder.encode(layout, contents)
 
     def parse(
@@ -102,7 +102,7 @@ class TurnFormat:
         finish_reason: Literal["stop", "length"],
         tools: Sequence[ToolSpec] = (),
     ) -> Action:
-        """Read an action from its ids; ``length`` makes it `ActionType.CUT`, unread."""
+        """Read an action from its ids; with ``length`` it is an unread `ActionType.CUT`."""
         text = self._said(token_ids)
         if finish_reason == "length":
             return Action(ActionType.CUT, text, error="cut: the turn reached its token limit")
@@ -125,21 +125,21 @@ class TurnFormat:
                 action.answer,
             ):
                 raise ValueError(
-                    f"the {self.name} format cannot express {_told(action)}: it reads as "
-                    f"{_told(read)}"
+                    f"the {self.name} format cannot express {_summary(action)}: it reads as "
+                    f"{_summary(read)}"
                 )
         layout = self._encoder.pieces(pieces)
         return self._encoder.encode(layout if unspoken else (*layout, self._end_of(action)))
 
     def forgotten(self, action_token_ids: Sequence[int]) -> Spans:
-        """Which tokens of an action later ones do not see: its reasoning, if that is dropped."""
+        """The tokens of an action that later actions do not see: its reasoning, if dropped."""
         dropped = self._params.reasoning == "drop"
         return self.reasoning_spans(action_token_ids) if dropped else []
 
     def reasoning_spans(self, action_token_ids: Sequence[int]) -> Spans:
-        """Which tokens of an action are reasoning: ``[begin, end)`` positions in the action."""
+        """The tokens of an action that are reasoning, as ``[begin, end)`` positions."""
         spans = self.reasoning(self._said(action_token_ids))
-        return token_spans(self._decode, action_token_ids, spans) if spans else []
+        return token_spans(self._decode, list(action_token_ids), spans) if spans else []
 
     def _said(self, token_ids: Sequence[int]) -> str:
         ids = list(token_ids)
@@ -148,12 +148,14 @@ class TurnFormat:
         return self._decode(ids)
 
     def _decode(self, token_ids: Sequence[int]) -> str:
-        return self._tokenizer.decode(
-            token_ids, skip_special_tokens=False, clean_up_tokenization_spaces=False
+        text = self._tokenizer.decode(
+            list(token_ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
+        assert isinstance(text, str)  # a list only for several sequences
+        return text
 
     def _marked(self, text: str) -> list[str]:
-        """A turn as it stands, its tags as `Markup`: a query may spell a control token."""
+        """The text of a turn, its tags as `Markup`: a query may spell a control token."""
         return marked(text, (*self.markup, THINKING, END_OF_THINKING))
 
 
@@ -161,16 +163,16 @@ class TextFormat(TurnFormat):
     """A turn is the text of an assistant message; tools are explained in the system message."""
 
     roles: Sequence[str] = ("tool", "user")
-    """Of observations, the best first."""
+    """Roles that an observation may have, the best first."""
     instructions: str = ""
-    """Explains the syntax; ``{tools}`` is where the tools stand. Markup in it is markup."""
+    """Explains the syntax, with ``{tools}`` in place of the tools. Its tags are control tokens."""
 
     def describe(self, tools: Sequence[ToolSpec]) -> str:
         """The tools, for ``{tools}``: plain text, whatever a schema says."""
         return "\n".join(json.dumps(spec.schema, ensure_ascii=False) for spec in tools)
 
     def observations(self, messages: list[str]) -> list[str]:
-        """An observation's messages as this format tells them."""
+        """An observation's messages as this format writes them."""
         return messages
 
     def _prepare(self) -> tuple[int, ...]:
@@ -185,13 +187,13 @@ class TextFormat(TurnFormat):
         return self.template.opening(system), [self.describe(tools)]
 
     def _following(self, messages: list[str], action_token_ids: Sequence[int]) -> Part:
-        told = self.observations(messages)
+        texts = self.observations(messages)
         if not self.template.several:
-            told = ["\n\n".join(told)]
-        return self.template.continuation(len(told)), told
+            texts = ["\n\n".join(texts)]
+        return self.template.continuation(len(texts)), texts
 
 
-def _told(action: Action) -> str:
+def _summary(action: Action) -> str:
     """An action in a few words, for messages."""
     calls = (f"{call.name}({json.dumps(call.arguments)})" for call in action.tool_calls)
     said = ", ".join(calls) or action.error or action.answer or action.text

@@ -1,48 +1,59 @@
-"""Which errors the user can mend: of them the message is all that is shown."""
+"""Errors the user can fix: print the message, not the traceback.
+
+These are a `UserError`, Kedro's own refusal of a configuration or of a dataset, and a disk that
+does not accept a file. Every other exception is a fault of the program and keeps its traceback.
+"""
 
 from __future__ import annotations
 
 import errno
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import click
 
-_REFUSALS = frozenset({errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
-"""No room, no more room for this user, a file too large, a disk that is only read."""
+from agent_r1.errors import UserError
+
+_REFUSALS = frozenset({errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.ENOSPC, errno.EROFS})
+"""No permission, over the quota, file too large, disk full, disk read-only."""
 
 
-class UserErrors:
-    """In this block, errors that the user can mend become one message and exit code 1."""
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Turn an error that the user can fix into one message and exit code 1.
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if error is None:
-            return
-        from kedro.config import MissingConfigException
-
-        from agent_r1.extras import MissingExtraError
-        from agent_r1.lineage import LineageError
-        from agent_r1.lineage.lock import LockedError
-        from agent_r1.parameters import ParameterError
-        from agent_r1.rollout import BrokenEnvironmentError
-        from agent_r1.tasks.demonstrations import DemonstrationError
-        from agent_r1.tasks.files import TaskFileError
-        from agent_r1.tasks.knowledge_base import KnowledgeBaseError
-
-        known = (
-            BrokenEnvironmentError, DemonstrationError, KnowledgeBaseError, LineageError,
-            LockedError, MissingConfigException, MissingExtraError, ParameterError, TaskFileError,
-        )  # fmt: skip
-        if isinstance(error, known) or _disk_refuses(error):
-            raise click.ClickException(str(error)) from error
+    Raises:
+        click.ClickException: the block raised an error that the user can fix.
+    """
+    try:
+        yield
+    except Exception as error:
+        message = message_for_user(error)
+        if message is None:
+            raise
+        raise click.ClickException(message) from error
 
 
-def _disk_refuses(error: BaseException | None) -> bool:
-    """Whether the disk takes no more; Kedro wraps what a dataset raises."""
+def message_for_user(error: BaseException) -> str | None:
+    """What to print in place of the traceback; None for a fault of the program.
+
+    Kedro wraps what a dataset raises, so the cause of an error counts, too.
+    """
+    from kedro.config import MissingConfigException
+    from kedro.io.core import DatasetError
+
+    chain = list(_causes(error))
+    for each in chain:
+        if isinstance(each, UserError | MissingConfigException):
+            return str(each)
+        if isinstance(each, OSError) and each.errno in _REFUSALS:
+            return str(each)
+    # A DatasetError without a cause was raised on purpose: its message is for the user.
+    return str(error) if isinstance(error, DatasetError) and len(chain) == 1 else None
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """The error, what caused it, and so on."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in _REFUSALS:
-            return True
+        yield error
         error = error.__cause__
-    return False

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
     iteration_option,
     of_experiment,
@@ -47,7 +47,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
     named = params.pop("experiment", None)
     if named is not None and options["experiment"] not in (None, str(named)):
         raise click.UsageError("--experiment and --params name different experiments")
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import rerun_lines
         from agent_r1.experiments.rerun import Request, Rerunner
 
@@ -80,7 +80,7 @@ def lineage(
     beginning of a sha256, such as a policy_version in a table.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
         manifests = open_experiment(project, experiment, env).manifests
@@ -96,7 +96,7 @@ def verify(experiment: str | None, env: str | None) -> None:
     Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import verification_lines
         from agent_r1.display.progress import bar
         from agent_r1.lineage.verify import verify as check
@@ -128,7 +128,7 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
     Exit code 1, and a line for each difference, if anything else happens than is recorded.
     """
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import project_root
 from agent_r1.kedro_adapter import run_command
 
@@ -26,7 +26,7 @@ _WHOLE = frozenset({"env", "conf_source", "params", "config", "allow_changes"})
 
 def _run(*, allow_changes: bool, **options: Any) -> None:
     project = project_root()
-    with UserErrors():
+    with user_errors():
         if any(value for name, value in options.items() if name not in _WHOLE):
             if allow_changes:
                 raise click.UsageError("--allow-changes is for the whole experiment")

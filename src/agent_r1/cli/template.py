@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from agent_r1.cli.errors import UserErrors
+from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import print_lines, project_root
 
 
@@ -22,7 +22,7 @@ def check_template(folder: str | None, env: str | None) -> None:
     """
     folder = str(Path(folder).absolute()) if folder else None
     project = project_root()
-    with UserErrors():
+    with user_errors():
         from agent_r1.chat import ChatParameters
         from agent_r1.chat.inspection import inspect_template
         from agent_r1.cli.lines import template_lines

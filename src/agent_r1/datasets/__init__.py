@@ -1,6 +1,6 @@
 """The catalog's datasets: tables, checkpoints, JSON, task files, the engine, and a history.
 
-All of them commit atomically: a save that fails leaves nothing that could be loaded.
+All of them commit atomically: a save that fails leaves nothing that can be loaded.
 """
 
 from agent_r1.datasets.arrow_parquet import ArrowParquetDataset

@@ -27,8 +27,8 @@ class ArrowParquetDataset(LocalDataset):
     """A Parquet file with exactly the columns and types of a schema of `agent_r1.schemas`.
 
     Saving takes any DataFrame that fits the schema; loading gives one with Arrow-backed dtypes.
-    The bytes are a function of the content alone: pandas' metadata is not written. What the schema
-    says about each column is, so that a file describes itself.
+    The bytes depend on the content alone: pandas' metadata is not written. The schema's description
+    of each column is written, so that a file describes itself.
     """
 
     def __init__(self, *, filepath: str, schema: str | None = None, **entry: Any) -> None:
@@ -55,7 +55,7 @@ class ArrowParquetDataset(LocalDataset):
 
     def _commit(self, data: pd.DataFrame, path: Path) -> None:
         if not isinstance(data, pd.DataFrame):
-            raise DatasetError(f"a table is a DataFrame, got {type(data).__name__}")
+            raise DatasetError(f"expected a DataFrame, got {type(data).__name__}")
         if self._schema is not None:
             table = tables.to_arrow(data, self._schema)
         else:

@@ -57,7 +57,7 @@ class CheckpointDataset(LocalDataset):
             if old is not None:
                 os.rename(old, path)
             raise
-        with suppress(OSError):  # its owner stages something else, or it is no staging folder
+        with suppress(OSError):  # its owner stages something else too
             if folder.parent.parent.name == STAGING.name:
                 folder.parent.rmdir()
         flush(path.parent)

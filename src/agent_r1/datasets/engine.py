@@ -14,11 +14,11 @@ _ENGINES: dict[str, Any] = {}
 
 
 class EngineDataset(AbstractDataset):
-    """Gives the process's one engine of this type and these options; made on first use.
+    """Loads the process's one engine of this type and these options; made on first use.
 
-    Every Kedro run builds its own catalog; the engine outlives them all, so that an iteration
-    starts with a warm one. It holds nothing that a result depends on: the policy is an input of
-    each node that generates.
+    Every Kedro run builds a catalog of its own. The engine outlives them, so that an iteration
+    starts with a warm one. No result depends on what it keeps: the policy is an input of each node
+    that generates.
     """
 
     _EPHEMERAL = True
@@ -54,7 +54,7 @@ class EngineDataset(AbstractDataset):
 
     def _make(self) -> Any:
         try:
-            make = named_object("engine", self._engine, {})
+            make = named_object("engine", self._engine, {}, type)
         except ParameterError as error:
             raise DatasetError(str(error)) from error
         return make(**self._options)

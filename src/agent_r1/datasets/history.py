@@ -19,9 +19,9 @@ class History:
     """The committed tables of an experiment."""
 
     tables: dict[str, pd.DataFrame]
-    """Dataset name (``iter_00003.rewards``) → its newest committed version, in order."""
+    """Dataset name (``iter_00003.rewards``) → its current version, in order."""
     node_runs: pd.DataFrame
-    """A row per node, of its newest run: ``iteration``, ``node``, ``version``, ``started_at``
+    """The newest run of each node, a row each: ``iteration``, ``node``, ``version``, ``started_at``
     (ISO 8601), ``seconds`` (wall-clock), ``rows`` (of its first table, else null)."""
 
     def iterations(self, name: str) -> dict[str, pd.DataFrame]:
@@ -31,9 +31,9 @@ class History:
 
 
 class HistoryDataset(AbstractDataset):
-    """Loads chosen tables of all iterations, committed versions only; read-only.
+    """Loads the current versions of chosen tables of all iterations; read-only.
 
-    A report over N iterations would need N inputs, and the pipeline would have to know N. The
+    Without it a report over N iterations needs N inputs, and the pipeline has to know N. The
     manifest of the node that loads this names every table that was read.
     """
 

@@ -1,4 +1,4 @@
-"""The files of the report, which each run replaces: wholly, or not at all."""
+"""The files of the report. Every run replaces them, atomically."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FigureDataset(LocalDataset):
         self._dpi = dpi
 
     def _read(self, path: Path) -> NoReturn:
-        raise DatasetError(f"{path} is a picture; a figure cannot be made of it")
+        raise DatasetError(f"{path} is an image and cannot be loaded as a figure")
 
     def _commit(self, data: Figure, path: Path) -> None:
         with atomic_path(path) as temporary:

@@ -11,19 +11,18 @@ from agent_r1.tasks.files import TaskFiles
 
 
 class TaskFilesDataset(AbstractDataset):
-    """Gives a `TaskFiles`; read-only.
+    """Loads a `TaskFiles`; read-only.
 
-    Which files there are is said by parameters (``tasks.sources.NAME.files``), and the catalog
-    cannot read those; an entry per file would have to repeat each path beside the parameter that
-    chooses it. So the entry is the folder, and the node asks it for paths, as it asks a checkpoint
-    for its own. The manifest names every file that was asked for, with its sha256: not the whole
-    folder, where a file of another experiment may come or go.
+    Parameters name the files (``tasks.sources.NAME.files``), and the catalog cannot read
+    parameters. So the entry is the folder, and the node asks for the files it needs. The manifest
+    names every file that was asked for, with its sha256. It does not cover the whole folder, where
+    files of other experiments may come and go.
     """
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
         """
         Args:
-            filepath: the folder where names start.
+            filepath: the folder that names are relative to.
             metadata: ignored.
         """
         self._folder = Path(filepath)
@@ -36,7 +35,7 @@ class TaskFilesDataset(AbstractDataset):
         return self._files
 
     def files_used(self) -> list[Path]:
-        """What was asked for since the last load."""
+        """The files that were asked for since the last load."""
         return [path for path in self._files.used if path.is_file()]
 
     def save(self, data: Any) -> NoReturn:

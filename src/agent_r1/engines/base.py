@@ -12,6 +12,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
+from agent_r1.errors import UserError
+
+
+class EngineError(RuntimeError):
+    """A caller used the engine in a way that cannot give correct tokens: a fault of the program."""
+
+
+class UnsupportedModelError(UserError, EngineError):
+    """The engine cannot run this model; the message says which part of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sampling:

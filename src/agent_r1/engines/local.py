@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
-from agent_r1.engines.base import Generation, Sampling
+from agent_r1.engines.base import EngineError, Generation, Sampling, UnsupportedModelError
 from agent_r1.engines.cache import CacheShape, SlotPool, WorkingCache
 from agent_r1.engines.decode import DecodeBatch
 from agent_r1.engines.prefill import prefill
@@ -34,10 +34,6 @@ _COMPACT_AT = 0.75
 as one step."""
 _JOIN_AT = 0.25
 """Let waiting streams join when their number is at least this share of the batch."""
-
-
-class EngineError(RuntimeError):
-    """The engine was used in a way that cannot give correct tokens."""
 
 
 class LocalEngine:
@@ -87,7 +83,8 @@ class LocalEngine:
         Does nothing if ``version`` is loaded already.
 
         Raises:
-            EngineError: a stream is generating, or the model has layers without full attention.
+            EngineError: a stream is generating.
+            UnsupportedModelError: the model has layers without full attention.
         """
         if version and version == self.weight_version:
             return
@@ -114,8 +111,9 @@ class LocalEngine:
         config = self._model.config.get_text_config()
         kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
         if kinds != {"full_attention"}:
-            raise EngineError(
-                f"LocalEngine runs only models with full attention; this one has {sorted(kinds)}"
+            raise UnsupportedModelError(
+                "the local engine runs only models with full attention; model.path has "
+                f"{', '.join(sorted(kinds))}: set model.path to another model"
             )
         shape = CacheShape.of(config, self._dtype, self._device)
         self._positions = config.max_position_embeddings

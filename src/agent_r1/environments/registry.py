@@ -26,7 +26,7 @@ def environment_class(name: str) -> type[BaseEnv]:
     Raises:
         ParameterError: as in `named_object`, or the class is not a subclass of `BaseEnv`.
     """
-    found = named_object("environment", name, ENVIRONMENTS)
+    found = named_object("environment", name, ENVIRONMENTS, object)
     if not (isinstance(found, type) and issubclass(found, BaseEnv)):
         raise ParameterError(f"environment '{name}' is not a subclass of BaseEnv: {found!r}")
     return found

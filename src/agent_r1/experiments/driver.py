@@ -1,16 +1,17 @@
-"""The whole experiment: one stage after another in one process, finishing what is not committed.
+"""The whole experiment: one stage after another in one process, skipping what is committed.
 
 A loop is not a DAG, so the loop is here. The driver decides which nodes of which pipeline run;
 no node decides whether it runs.
 
 1. ``prepare_tasks`` → ``base`` → ``demonstrations`` → ``iter_00000`` (SFT).
-2. Iterations 1 … N. ``validate_policy`` every ``evaluation.every`` iterations and on the last,
-   ``evaluate_policy`` (all splits) on the last only; of ``base`` and ``iter_00000`` always.
+2. Iterations 1 … N. ``validate_policy`` runs every ``evaluation.every`` iterations and in the last
+   one, ``evaluate_policy`` (all splits) in the last one. ``base`` and ``iter_00000`` are always
+   evaluated.
 3. ``report``.
 
-A node whose manifest is there is done, unless what it read was made anew with another content, or a
-branch with other parameters reaches it (`agent_r1.lineage.staleness`). So an interrupted experiment
-is finished where it stopped, and a finished one is left alone.
+A node with a manifest is done, unless an input was made again with other content, or a branch with
+other parameters reaches the node (`agent_r1.lineage.staleness`). So a run finishes an interrupted
+experiment where it stopped, and leaves a finished one alone.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ FIRST_STAGES = ("prepare_tasks", "base", "demonstrations", "iter_00000")
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A pipeline, and which of its nodes belong to the experiment."""
+    """A pipeline, and which of its nodes the experiment runs."""
 
     pipeline: str
     without: frozenset[str] = frozenset()
-    """Nodes that are left out, by their names without namespace."""
+    """Nodes to skip, by their names without namespace."""
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Outcome:
 
     experiment: str
     ran: list[str] = field(default_factory=list)
-    """Full names of the nodes that ran, in order; empty if everything was there."""
+    """Full names of the nodes that ran, in order; empty if nothing was left to do."""
     stopped_at: int | None = None
     """The iteration after which a stop condition ended the experiment early."""
     pruned: list[str] = field(default_factory=list)
@@ -74,15 +75,15 @@ def run_experiment(
 
     Args:
         project: root of the bootstrapped Kedro project.
-        runtime_params: what ``--params`` says; ``experiment`` names the experiment.
+        runtime_params: the values of ``--params``; ``experiment`` names the experiment.
         env: Kedro's configuration environment.
         conf_source: another configuration folder than the project's.
-        allow_changes: go on with other parameters than the experiment has, in a branch.
+        allow_changes: continue with other parameters than the experiment has, in a branch.
 
     Raises:
         ParameterError: the parameters cannot be used; nothing has run.
         LockedError: another process works on the experiment.
-        ChangedParametersError: the experiment has other parameters.
+        ChangedParametersError: the experiment was run with other parameters.
         Exception: whatever a node raised; what was committed before stays.
     """
     with Session(project, runtime_params, env, conf_source) as session:
@@ -114,7 +115,7 @@ class Driver:
             session: runs the pipelines.
             experiment: what to run or finish.
             parameters: those of the session.
-            branch: the branch whose parameters they are.
+            branch: the branch that has these parameters.
         """
         self._session = session
         self._experiment = experiment
@@ -129,7 +130,7 @@ class Driver:
         self._scores: dict[tuple[str, str | None], float | None] = {}
 
     def run(self) -> Outcome:
-        """Everything that is pending, in order; see the module's docstring."""
+        """Run everything that is not done, in order; see the module's docstring."""
         with progress.shown() as display, attempt(advances=True, branch=self._branch):
             display.experiment(self._outcome.experiment, self._iterations, self._completed())
             self._remove_leftovers()
@@ -145,8 +146,8 @@ class Driver:
         return self._outcome
 
     def stages(self) -> Iterator[Stage]:
-        """The stages of the experiment in order. Asked for one after another, as whether there is
-        a next iteration depends on the results of the one before."""
+        """The stages in order. Take the next one only after the one before has run: its results
+        decide whether there is a next iteration."""
         yield from (Stage(name) for name in FIRST_STAGES)
         for index in range(1, self._iterations + 1):
             name = iteration_name(index)
@@ -190,9 +191,9 @@ class Driver:
         return self._experiment.relative(path) if path is not None else ""
 
     def _report_is_current(self) -> bool:
-        """Whether the last report read exactly what is committed now, and is whole.
+        """Whether the last report read exactly what is committed now, and its files are intact.
 
-        Its files have no versions: a crash may have left some of another report.
+        Its files have no versions: a crash may have left some that belong to another report.
         """
         report = self._store.newest("build_report")
         if report is None or not all(self._is_whole(record) for record in report.outputs):
@@ -208,13 +209,14 @@ class Driver:
         return path.is_file() and content_sha256(path) == record.sha256
 
     def _should_stop(self, iteration: str) -> bool:
-        """Stop conditions read committed tables, so a resumed experiment stops where it did."""
+        """Whether a stop condition holds. It reads committed tables, so a resumed experiment stops
+        at the same iteration."""
         threshold = self._parameters.groups["stop"]["exact_match"]
         score = self._validation_score(iteration) if threshold else None
         return score is not None and score >= threshold
 
     def _validation_score(self, iteration: str) -> float | None:
-        """Exact match on the validation split; None if it was not played, or nothing was scored."""
+        """Exact match on the validation split; None if it was not evaluated, or not scored."""
         committed = self._experiment.current(f"{iteration}.validation")
         if committed is None:
             return None

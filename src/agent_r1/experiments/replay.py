@@ -1,13 +1,13 @@
-"""Replay of committed trajectories: their actions are executed again in the environment.
+"""Replay committed trajectories: execute their actions again in the environment.
 
-The tokens are the recorded ones; everything else is computed anew from the inputs that the manifest
-names: prompts, parsing, tool results, observations, rewards of the environment, ends
-(`agent_r1.rollout.replay`), and the rewards (`score_rewards`). No weights are needed, so a pruned
-policy is no obstacle.
+The tokens are the recorded ones. Everything else is computed again from the inputs that the
+manifest names: prompts, parsing, tool results, observations, the environment's rewards, ends
+(`agent_r1.rollout.replay`), and the rewards (`score_rewards`). Weights are not needed, so a pruned
+policy can be replayed.
 
-With dynamic sampling the kept groups are replayed, and its rounds are gone through again: the tasks
-that they draw, the rewards of the kept groups and what follows from the rewards are computed anew.
-The rewards of a dropped group are taken as they are recorded, as its trajectories are not.
+With dynamic sampling the kept groups are replayed, and the rounds are repeated: the tasks that each
+round draws, the rewards of the kept groups, and the decisions that follow from them. A dropped
+group's rewards are taken from the record, because its trajectories are not stored.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ STAGES = {
     "validate_policy": ("validation_rollouts", "validation_rewards"),
     "evaluate_policy": ("evaluation_rollouts", "evaluation_rewards"),
 }
-"""Node → the tables of what it played and of its rewards."""
+"""Node → its table of rollouts and its table of rewards."""
 
 GROUPS = "sampled_groups"
-"""The table of what dynamic sampling played, of the first of them."""
+"""The table of the groups that dynamic sampling played; only ``generate_rollouts`` has it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +48,13 @@ class Replayed:
     """The table that was replayed."""
     version: str | None
     compared: int
-    """Steps."""
+    """Number of steps."""
     matching: int
-    """Steps that are the same in every column, rewards included."""
+    """Number of steps that are equal in every column, rewards included."""
     skipped: int
-    """Steps at which the infrastructure failed: that cannot be repeated."""
+    """Number of steps with an infrastructure failure, which cannot be repeated."""
     rewards: str | None
-    """The table of rewards that was compared; None if it is not there yet."""
+    """The table of rewards that was compared; None if it does not exist yet."""
     groups: str | None
     """The table of sampled groups that was compared; None without dynamic sampling."""
     differences: list[Difference]
@@ -66,7 +66,7 @@ def replay(
     stage: str = "generate_rollouts",
     on_progress: OnProgress | None = None,
 ) -> Replayed:
-    """Execute what an iteration's trajectories did again.
+    """Execute the actions of an iteration's trajectories again.
 
     Args:
         experiment: whose trajectories.
@@ -75,7 +75,7 @@ def replay(
         on_progress: called with (ended trajectories, all trajectories, tokens).
 
     Raises:
-        LineageError: the stage is not committed, or something that it read is gone.
+        LineageError: the stage is not committed, or one of its inputs is gone.
     """
     return _Replay(experiment, iteration, stage).run(on_progress)
 
@@ -86,7 +86,7 @@ class _Replay:
         manifest = experiment.manifests.newest(node)
         if manifest is None:
             played = _played(experiment.manifests, stage)
-            raise LineageError(f"{node} is not committed; there are {played}")
+            raise LineageError(f"{node} is not committed; committed are {played}")
         self._experiment = experiment
         self._iteration = iteration
         self._stage = stage
@@ -143,7 +143,7 @@ class _Replay:
         return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
 
     def _sampled_groups(self) -> pd.DataFrame | None:
-        """What dynamic sampling recorded; None if it is off, or is none of the stage's."""
+        """What dynamic sampling recorded; None if it is off, or the stage does not have it."""
         record = self._manifest.output(f"{self._iteration}.{GROUPS}")
         if record is None or not self._rollout().dynamic_sampling.enabled:
             return None
@@ -152,7 +152,7 @@ class _Replay:
     def _compare_groups(
         self, groups: pd.DataFrame, tasks: pd.DataFrame, replayed: pd.DataFrame
     ) -> list[Difference]:
-        """``replayed``: the rollouts that should have been kept."""
+        """``replayed``: the rollouts that dynamic sampling keeps."""
         rollout, seed = self._rollout(), self._parameter("seed")
         order = task_order(tasks, rollout, seed, self._iteration)
         played = group_outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
@@ -177,7 +177,7 @@ class _Replay:
         )
 
     def _tokenizer(self, policy: str) -> Path:
-        """The policy's folder; where it was pruned, one that all policies come from."""
+        """The policy's folder; if it was pruned, one that all policies come from."""
         paths = [policy]
         for name in ("iter_00000.policy", "base.policy"):
             committed = self._experiment.current(name)
@@ -186,7 +186,7 @@ class _Replay:
             (folder for path in paths if (folder := self._experiment.project / path).is_dir()), None
         )
         if folder is None:
-            raise LineageError(f"none of {', '.join(paths)} is there, so there is no tokenizer")
+            raise LineageError(f"the tokenizer is gone: it was in {', '.join(paths)}")
         return folder
 
     def _input(self, name: str) -> pd.DataFrame:

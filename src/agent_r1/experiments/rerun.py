@@ -1,11 +1,11 @@
-"""One stage again, and what is done about everything that was made from its old result.
+"""One stage again, and what happens to everything that was made from its old result.
 
-1. The stage reads exactly what its current manifest says it read, with the parameters that it had
-   (the experiment's recorded ones, with ``--params`` over them).
-2. ``keep``: what is downstream stays. A result that differs is kept aside (`Manifest.aside`).
-3. ``cascade``: the result becomes the experiment's, and whatever depends on it is made again, to
-   the last iteration. With other parameters this is a branch of the experiment.
-4. ``fork``: the same in a new experiment, which shares everything else by reference; the old
+1. The stage reads exactly the versions that its current manifest names, with the experiment's
+   recorded parameters and ``--params`` over them.
+2. ``keep``: what is downstream stays. A result that differs is set aside (`Manifest.aside`).
+3. ``cascade``: the result becomes the experiment's, and everything that depends on it is made
+   again, to the last iteration. With other parameters this is a branch of the experiment.
+4. ``fork``: the same in a new experiment, which shares everything else by reference. The old
    experiment stays as it is.
 """
 
@@ -45,40 +45,40 @@ class Rerun:
     """What a rerun did."""
 
     experiment: str
-    """Where the new result is: a fork has a name of its own."""
+    """Where the new result is; for a fork, the new experiment."""
     node: str
     version: str
-    """Of the new result."""
+    """The version of the new result."""
     replaces: str
-    """The version that it was made beside, or instead of."""
+    """The version that was current before."""
     comparison: Comparison
-    """Of the new result with that version."""
+    """The new result compared with that version."""
     changes: dict[str, tuple[Any, Any]]
-    """Parameters that were others before."""
+    """Parameters that changed: dotted name → (then, now)."""
     downstream: list[str] = field(default_factory=list)
-    """Node runs that depend on the old result and were kept."""
+    """Nodes that depend on the old result and were kept."""
     outcome: Outcome | None = None
     """What was made again downstream; None for ``keep``."""
 
     @property
     def same_bytes(self) -> bool:
-        """Whether nothing but wall-clock times differs."""
+        """Whether only wall-clock times differ."""
         return self.comparison.same_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for."""
+    """What to run again, and how."""
 
     stage: str
     """A node's name without its namespace, such as ``score_rewards``."""
     iteration: str | None = None
-    """``3``, ``iter_00003`` or ``base``; None for a stage outside of the iterations."""
+    """``3``, ``iter_00003`` or ``base``; None for a stage outside the iterations."""
     downstream: Downstream = "keep"
     fork: str | None = None
-    """Name of the new experiment; None derives one."""
+    """Name of the new experiment; None makes one up."""
     overrides: Mapping[str, Any] = field(default_factory=dict)
-    """Parameters by groups, as ``--params`` gives them."""
+    """Nested parameters, as ``--params`` gives them."""
 
 
 class Rerunner:
@@ -88,7 +88,7 @@ class Rerunner:
         """
         Args:
             project: root of the bootstrapped Kedro project.
-            experiment: its name; None is the default one of ``conf/``.
+            experiment: its name; None means the default of ``conf/``.
             env: Kedro's configuration environment.
         """
         self._project = project
@@ -102,8 +102,8 @@ class Rerunner:
         """Run a stage again.
 
         Raises:
-            ParameterError: there is no such stage, or a parameter cannot be used.
-            LineageError: the stage never ran, or what it read is gone or was changed.
+            ParameterError: there is no such stage, or a parameter is invalid.
+            LineageError: the stage never ran, or an input is gone or was changed.
             LockedError: another process works on the experiment.
         """
         pipeline, node = self._find(request)
@@ -171,14 +171,13 @@ class Rerunner:
                 yield session, branch, changes
 
     def _runtime(self, base: Branch, asked: Mapping[str, Any], experiment: str) -> dict[str, Any]:
-        """The recorded parameters with those that are asked for over them, up to the newest
-        iteration."""
+        """The recorded parameters with the requested ones over them, up to the newest iteration."""
         recorded = recorded_parameters(base.parameters)
         flat = {**recorded, "iterations": self._newest_iteration(), **asked}
         return nested(flat) | {"experiment": experiment}
 
     def _asked(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
-        """What ``--params`` says, by dotted names; of an algorithm, what its preset says."""
+        """The values of ``--params`` by dotted names, over those of the preset it may name."""
         preset: Any = {}
         if "algorithm" in overrides:
             conf = self._project / "conf"
@@ -229,7 +228,7 @@ class Rerunner:
                 len(branches), flat, "fork", node.name, changes, self._experiment.name, now()
             )
             with fork.lock():
-                # Branches first: whatever is missing after a crash, a run makes with these.
+                # Branches first: after a crash, a run makes what is missing with these.
                 for each in (*branches, branch):
                     fork.branches.write(each)
                 self._share(session, node, fork)
@@ -241,7 +240,7 @@ class Rerunner:
         return result
 
     def _share(self, session: Session, node: Node, fork: Experiment) -> None:
-        """Adopt all that does not depend on the node, and what that was made from."""
+        """Adopt everything that does not depend on the node, and what it was made from."""
         stages = self._stages(session)
         names = [each.name for stage in stages for each in stage.nodes]
         made_again = {node.name, *dependents(node.name, [stage.nodes for stage in stages])}
@@ -264,8 +263,8 @@ class Rerunner:
 
 
 def _pins(node: Node, manifest: Manifest) -> dict[str, str]:
-    """Input → the version that was read. What the report reads of the iterations is no input of
-    its own, so it reads what is current."""
+    """Input → the version that was read. The report's tables of iterations are not inputs of the
+    node, so a rerun of the report reads the current ones."""
     return {
         record.dataset: record.version
         for record in manifest.inputs

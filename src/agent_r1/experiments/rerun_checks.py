@@ -1,4 +1,4 @@
-"""What is looked at before a stage is run again."""
+"""Checks before a stage runs again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 
 
 def check_inputs(experiment: Experiment, manifest: Manifest) -> None:
-    """What is read again must be what was read before.
+    """Check that every input still has the content that the node read.
 
     Raises:
         LineageError: an input is gone, was changed, or was pruned.
@@ -38,10 +38,10 @@ def check_inputs(experiment: Experiment, manifest: Manifest) -> None:
 
 
 def check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Only what is asked for, and defaults beside it, may differ from what is recorded.
+    """Check that only requested parameters, and defaults in their groups, differ from the record.
 
     Raises:
-        ParameterError: something else does.
+        ParameterError: another parameter differs.
     """
     groups = {name.rpartition(".")[0] or name for name in asked}
     strange = [
@@ -55,9 +55,9 @@ def check_changes(changes: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
 
 
 def warn_of_kept_readers(pipeline: Pipeline, node: Node, changes: Iterable[str]) -> None:
-    """Say which stages beside ``node`` read what is changed, and keep the results that they have.
+    """Warn about other stages that read changed parameters but keep their results.
 
-    What ``node`` reads itself is what the rerun is about, whoever else reads it.
+    Parameters that ``node`` itself reads give no warning, even if other stages read them too.
 
     Args:
         pipeline: the iteration of the node.
@@ -71,15 +71,15 @@ def warn_of_kept_readers(pipeline: Pipeline, node: Node, changes: Iterable[str])
     if kept:
         readers = "; ".join(f"{name} ({', '.join(read)})" for name, read in kept.items())
         logger.warning(
-            "these stages read parameters that are changed, and keep their results: %s. To change "
-            "them too, rerun the first of them: %s",
+            "these stages also read changed parameters, but keep their results: %s. To make them "
+            "again too, rerun the first of them: %s",
             readers,
             next(iter(kept)).rpartition(".")[2],
         )
 
 
 def _read(node: Node, changes: Iterable[str]) -> list[str]:
-    """The changed parameters that are in a group which the node reads."""
+    """The changed parameters in groups that the node reads."""
     groups = tuple(
         f"{name.removeprefix('params:')}." for name in node.inputs if name.startswith("params:")
     )

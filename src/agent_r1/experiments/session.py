@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from kedro.framework.project import pipelines
@@ -28,7 +27,7 @@ class Session:
         """
         Args:
             project: root of the Kedro project; it must be bootstrapped, as the CLI does.
-            runtime_params: what ``--params`` says.
+            runtime_params: the values of ``--params``.
             env: Kedro's configuration environment.
             conf_source: another configuration folder than the project's.
         """
@@ -41,24 +40,19 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._session.close()
 
     def pipeline(self, name: str) -> Pipeline:
         """A registered pipeline.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: no pipeline has this name.
         """
         return pipelines[name]
 
     def catalog(self) -> CatalogProtocol:
-        """The datasets, without any run: nothing is pinned."""
+        """The datasets, outside a run: nothing is pinned."""
         return kedro_adapter.catalog_of(self._session.load_context(self._runtime_params))
 
     def run(
@@ -72,10 +66,10 @@ class Session:
         Args:
             pipeline: its name.
             nodes: full names.
-            load_versions: input → version; the current ones of the others.
+            load_versions: input → version; other inputs are loaded in their current version.
 
         Returns:
-            The version of what it saved.
+            The version of the outputs.
 
         Raises:
             Exception: whatever a node raised.

@@ -73,7 +73,7 @@ class LineageHooks:
 
     @hook_impl
     def before_node_run(self, node: Node, inputs: dict[str, Any]) -> dict[str, Any]:
-        """The inputs are loaded: note their versions, and the parameters with their defaults.
+        """Note the versions of the loaded inputs, and the parameters with their defaults.
 
         Returns:
             Those parameters, so that the node reads exactly what its manifest says.
@@ -88,23 +88,23 @@ class LineageHooks:
 
     @hook_impl(tryfirst=True)
     def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
-        """After the last output: the manifest, which commits them all."""
+        """After the last output, write the manifest, which commits them all."""
         assert self._recorder is not None
         path = self._recorder.saved(node, dataset_name, data)
         if path is not None and self._recorder.is_aside(path):
             progress.current().say(
-                f"{node.name}: differs from what the experiment has, so it is kept aside as "
-                f"version {path.stem}"
+                f"{node.name}: differs from the experiment's result, so it is set aside as version "
+                f"{path.stem}"
             )
 
     @hook_impl
     def after_pipeline_run(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._unlock()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._unlock()
 
     def _unlock(self) -> None:
@@ -113,4 +113,4 @@ class LineageHooks:
 
 
 def _nothing() -> None:
-    """There is no lock to give back."""
+    """Release nothing: no lock is held."""

@@ -19,18 +19,18 @@ SHOWN = {
     "held_out/exact_match": "held_out",
     "ood/exact_match": "ood",
 }
-"""Metrics on a stage's line of the progress display, and how they are called there."""
+"""Metrics on a stage's line of the progress display → their names there."""
 
 
 class ProgressHooks:
-    """Tells the progress display; see `agent_r1.display.progress`."""
+    """Reports to the progress display; see `agent_r1.display.progress`."""
 
     def __init__(self) -> None:
         self._run: RunRecord | None = None
 
     @hook_impl
     def after_context_created(self) -> None:
-        """Nothing heavy is imported yet, so this is the time to ask for silence."""
+        """Silence other packages, before they are imported."""
         console.quieten()
 
     @hook_impl

@@ -19,11 +19,11 @@ from agent_r1.tracking.run_record import RunRecord
 logger = logging.getLogger(__name__)
 
 _LONGEST_REASON = 200
-"""Characters; a database appends its statement and all values."""
+"""Characters. A database error includes its statement and all values."""
 
 
 class TrackingHooks:
-    """Tells MLflow; see `agent_r1.tracking.mlflow`."""
+    """Reports to MLflow; see `agent_r1.tracking.mlflow`."""
 
     def __init__(self) -> None:
         self._trackers: dict[tuple[str, str], Tracker] = {}
@@ -75,7 +75,7 @@ class TrackingHooks:
 
     @hook_impl
     def on_pipeline_error(self, error: BaseException) -> None:
-        """The run failed, or the user gave up. MLflow may fail too, and must not hide it."""
+        """End the child run as failed or killed. An error of MLflow must not hide the first one."""
         status: Status = "KILLED" if isinstance(error, KeyboardInterrupt) else "FAILED"
         try:
             self._end(status)
@@ -83,7 +83,7 @@ class TrackingHooks:
                 self._tracker.close(status if attempt.current().advances else None)
         except Exception as failure:
             reason = " ".join(str(failure).split())[:_LONGEST_REASON]
-            logger.warning("MLflow was not told that the run failed: %s", reason)
+            logger.warning("MLflow could not record that the run failed: %s", reason)
 
     def _end(self, status: Status) -> None:
         run, tracker, experiment = self._run, self._tracker, self._experiment

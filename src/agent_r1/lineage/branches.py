@@ -1,13 +1,13 @@
 """Which parameters an experiment ran with, and when they were changed.
 
 1. An experiment starts on branch 0: the parameters of its first run.
-2. A run with other parameters is refused, unless it asks for a branch of its own. Then what is
-   committed stays, and what is still to be made has the new parameters.
+2. A run with other parameters is refused, unless it asks for a new branch. Then committed results
+   stay, and everything still to be made gets the new parameters.
 3. ``kedro rerun … --downstream cascade`` (or ``fork``) with other parameters starts a branch at a
-   node: that node and everything that depends on it is made again with them.
+   node: that node and everything that depends on it are made again with them.
 
 Branch N is ``branches/<N>.json`` beside the manifests, written once, with a seal. A manifest names
-its branch. The newest branch is the one that a run continues.
+its branch. A run continues the newest branch.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from agent_r1.storage.atomic import strict_json, write_json
 
 IRRELEVANT = frozenset(
     {
-        # Where results are, how many of them there are, who is told, and the name of what the
-        # other parameters say.
+        # Where results are, how many there are, what is tracked, and the name of the preset, whose
+        # values the other parameters have.
         "experiment", "algorithm", "iterations", "stop", "mlflow", "retention", "evaluation.every",
-        # Read by pipelines that no experiment runs.
+        # Read only by pipelines that no experiment runs.
         "pretrain", "knowledge_base",
     }
 )  # fmt: skip
-"""Parameters, and groups of them, that change no result of a node."""
+"""Parameters, and groups of parameters, that do not change any node's result."""
 
 RETIRED = {"tasks.environment": "multihop_qa"}
-"""Dotted name of a parameter that is no more → the value that said what is done without it. With
-another value (here: who plays the tasks, now ``tasks.sources.NAME.environment``) it is a change."""
+"""Dotted name of a parameter that no longer exists → the value that meant what is done now. Any
+other value is a change. (``tasks.environment`` became ``tasks.sources.NAME.environment``.)"""
 
 ABSENT = "(none)"
-"""Stands for a parameter that one side does not have."""
+"""The value of a parameter that one side does not have."""
 
 Reason = Literal["start", "changes", "rerun", "fork"]
 
@@ -54,9 +54,10 @@ class Branch:
     """All of them by their dotted names; those of `IRRELEVANT` are not compared."""
     reason: Reason = "start"
     start: str | None = None
-    """The node from which on everything belongs to the branch; None: whatever was not made yet."""
+    """The node that starts the branch: it and all that depends on it belong to the branch. None:
+    all that was not made yet."""
     changes: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
-    """Dotted name → what it was and what it is, compared with the branch before."""
+    """Dotted name → (value in the branch before, value in this one)."""
     experiment: str | None = None
     """The experiment that this one was forked from."""
     created_at: str = ""
@@ -65,7 +66,7 @@ class Branch:
     def differing(self, name: str, values: Any) -> dict[str, tuple[Any, Any]]:
         """How the values of a node's input ``params:…`` differ from this branch's parameters."""
         if name == "parameters":
-            return {}  # the report's, which shows them
+            return {}  # the report reads all of them, to show them
         prefix = name.removeprefix("params:")
         mine = {key: value for key, value in self.parameters.items() if _below(key, prefix)}
         return differences(mine, flatten({prefix: values}))
@@ -97,16 +98,16 @@ class BranchBook:
         return branches[-1] if branches else None
 
     def write(self, branch: Branch) -> None:
-        """Record a branch, unless it is there already.
+        """Record a branch, unless it is recorded already.
 
         Raises:
-            LineageError: there is another one of this number.
+            LineageError: another branch has this number.
         """
         path = self.path(branch.index)
         if not path.exists():
             write_json(path, sealed(asdict(branch)))
         elif self._read(path) != branch:
-            raise LineageError(f"{path} is there, and is another branch")
+            raise LineageError(f"{path} already records another branch")
 
     def path(self, index: int) -> Path:
         """Where a branch is recorded."""
@@ -124,7 +125,7 @@ class BranchBook:
 
 
 class ChangedParametersError(LineageError):
-    """An experiment is to go on with other parameters than it has; the message has the diff."""
+    """A run has other parameters than its experiment; the message lists them."""
 
 
 def continued(
@@ -135,17 +136,17 @@ def continued(
     allow_changes: bool,
     meaning: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict,
 ) -> Branch:
-    """The branch that a run with these parameters continues, or starts.
+    """The branch that a run with these parameters continues or starts.
 
     Args:
         book: the experiment's branches.
         parameters: what `flatten` gives.
         experiment: its name, for the message.
         allow_changes: whether other parameters than the newest branch's start a branch.
-        meaning: what recorded parameters mean to a program that is newer than they are.
+        meaning: translates recorded parameters of an older version of the program.
 
     Raises:
-        ChangedParametersError: they are others, and may not be.
+        ChangedParametersError: the parameters differ, and changes are not allowed.
     """
     newest = book.newest()
     if newest is None:
@@ -155,9 +156,9 @@ def continued(
         return newest
     if not allow_changes:
         raise ChangedParametersError(
-            f"experiment '{experiment}' has other parameters:\n{describe(changes)}\n"
-            "Give the recorded ones again (--params are not remembered), name another experiment "
-            "(--params experiment=NAME), or go on with the new ones in a branch of its own: "
+            f"experiment '{experiment}' was run with other parameters:\n{describe(changes)}\n"
+            "Give the recorded values again (--params are not remembered), name another experiment "
+            "(--params experiment=NAME), or continue with the new values in a branch: "
             "--allow-changes"
         )
     return Branch(newest.index + 1, parameters, "changes", changes=changes, created_at=now())
@@ -174,13 +175,13 @@ def describe(changes: Mapping[str, tuple[Any, Any]]) -> str:
 
 
 def now() -> str:
-    """The time as records state it: ISO 8601, UTC."""
+    """The current time as records have it: ISO 8601, UTC."""
     return datetime.now(UTC).isoformat()
 
 
 def flatten(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Groups of parameters by their dotted names. Lists and empty groups are values; so is a group
-    with a name that has a dot (an environment's import path), which could not be told apart."""
+    """Groups of parameters by dotted names. Lists and empty groups are values. So is a group with a
+    dot in one of its names (an environment's import path), because the dot would be ambiguous."""
     flat: dict[str, Any] = {}
     for key, value in parameters.items():
         if isinstance(value, Mapping) and value and not any("." in str(name) for name in value):
@@ -191,7 +192,7 @@ def flatten(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
-    """Dotted name → (old, new) where flat parameters differ, but for `IRRELEVANT` ones."""
+    """Dotted name → (old, new) where flat parameters differ, without `IRRELEVANT` ones."""
     old, new = without_retired(old), without_retired(new)
     names = sorted(key for key in {*old, *new} if _is_relevant(key))
     pairs = {key: (old.get(key, ABSENT), new.get(key, ABSENT)) for key in names}
@@ -199,7 +200,7 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tup
 
 
 def without_retired(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """Flat parameters without those of `RETIRED` that change nothing."""
+    """Flat parameters without those `RETIRED` ones that mean what is done now."""
     return {key: value for key, value in flat.items() if RETIRED.get(key, ABSENT) != value}
 
 
@@ -215,7 +216,7 @@ def nested(parameters: Mapping[str, Any]) -> dict[str, Any]:
         group = groups
         for parent in parents:
             group = group.setdefault(parent, {})
-        group[name] = deepcopy(value)  # something may be put into a group that was empty
+        group[name] = deepcopy(value)  # an empty group may be filled later
     return groups
 
 

@@ -1,4 +1,4 @@
-"""Two runs of the same node: whether they gave the same, and what else was different."""
+"""Two runs of the same node: whether their results are equal, and what else differs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Output:
 
     dataset: str
     before: str | None
-    """sha256; None if the stage did not have this result then."""
+    """sha256; None if the stage did not write this dataset then."""
     after: str
     volatile: bool
-    """A table of wall-clock times, which always differ."""
+    """A table of wall-clock times, which always differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Comparison:
 
     outputs: tuple[Output, ...]
     surroundings: dict[str, tuple[Any, Any]]
-    """Code, libraries and device, where they are others than before."""
+    """Code, libraries and device, where they differ: name → (then, now)."""
 
     @property
     def same_bytes(self) -> bool:
-        """Whether nothing differs but wall-clock times, and what the stage did not give then."""
+        """Whether all results are equal, except wall-clock times and datasets that are new."""
         return all(
             output.before in (None, output.after) for output in self.outputs if not output.volatile
         )
@@ -53,7 +53,7 @@ def compare(before: Manifest, after: Manifest) -> Comparison:
 
 
 def _surroundings(before: Manifest, after: Manifest) -> dict[str, tuple[Any, Any]]:
-    """What beside inputs and parameters can change a result."""
+    """What can change a result besides inputs and parameters."""
 
     def all_of(manifest: Manifest) -> dict[str, Any]:
         own = {"code": manifest.code["source_sha256"][:12], "device": manifest.device}

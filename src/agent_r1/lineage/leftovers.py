@@ -1,6 +1,6 @@
-"""What was written and never committed: a crash's half-written files, and a dead process's staging.
+"""Files that were written and never committed: by a crash, or staged by a process that is dead.
 
-Nothing reads them. They are removed when the experiment runs next, by the holder of its lock.
+Nothing reads them. The next run of the experiment removes them, while it holds the lock.
 """
 
 from __future__ import annotations
@@ -41,11 +41,10 @@ def places(catalog: CatalogProtocol, datasets: Iterable[str]) -> list[Path]:
 
 
 def uncommitted(experiment: Experiment, places: Iterable[Path]) -> list[Path]:
-    """Versions of the experiment's datasets that no manifest names, those that were to be pruned,
-    and temporary files.
+    """Versions that no manifest names, versions that were to be pruned, and temporary files.
 
     Raises:
-        LineageError: a manifest cannot be read, so what it commits is not known.
+        LineageError: a manifest cannot be read, so what it commits is unknown.
     """
     known: dict[Path, bool] = {}
     for _, manifest in experiment.manifests.all():

@@ -17,6 +17,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from agent_r1.errors import UserError
+
 FILE, HOLDER = ".lock", ".holder.json"
 
 _LOCKS: dict[Path, FileLock] = {}
@@ -24,7 +26,7 @@ _LOCKS: dict[Path, FileLock] = {}
 own."""
 
 
-class LockedError(RuntimeError):
+class LockedError(UserError, RuntimeError):
     """Another process works on the experiment; the message says which."""
 
 

@@ -1,10 +1,10 @@
-"""What is recorded about one run of one node.
+"""The record of one node run.
 
-A manifest is strict JSON, written once, atomically, after the last output of the node is on the
-disk. It is the authority: an output that no manifest names is not committed, and never read.
-Manifests chain: each input names the manifest that committed it, by path and sha256, so what led to
-a result can be followed to the raw data and cannot be edited unseen. Of a manifest only ``pruned``
-changes later, when retention deletes a checkpoint.
+A manifest is strict JSON, written once, atomically, after the node's last output is on the disk. It
+is the authority: an output that no manifest names is not committed, and is never read. Manifests
+form a chain: each input names the manifest that committed it, by path and sha256. So a result can
+be followed to the raw data, and an edit on the way shows. Only ``pruned`` changes later, when
+retention deletes a checkpoint.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class InputRecord:
     """Path of the manifest that committed it, relative to the manifests' folder; None for raw
     data."""
     manifest_sha256: str | None = None
-    """The seal of that manifest: the sha256 that it states of itself."""
+    """The seal of that manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class OutputRecord:
 
     dataset: str
     version: str | None
-    """None for a file that each run replaces, such as the report."""
+    """None for a file that every run replaces, such as the report."""
     sha256: str
     path: str
     """Relative to the project."""
     rows: int | None = None
-    """None for what is not a table."""
+    """None if it is not a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,12 @@ class Manifest:
     inputs: tuple[InputRecord, ...]
     outputs: tuple[OutputRecord, ...]
     parameters: Mapping[str, Any]
-    """What the node read of ``conf/`` and ``--params``, defaults filled in."""
+    """The parameters that the node read, with defaults filled in."""
     seed: int | None
     """The experiment's seed."""
     code: Mapping[str, Any]
-    """Package version, sha256 of its source, and of a git checkout its commit and dirtiness."""
+    """Package version, sha256 of the sources, and in a git checkout the commit and whether it is
+    dirty."""
     libraries: Mapping[str, str]
     device: str
     started_at: str
@@ -77,14 +78,14 @@ class Manifest:
     environment: str | None = None
     """The Kedro configuration environment (``--env``)."""
     branch: int = 0
-    """Whose parameters it has; see `agent_r1.lineage.branches`."""
+    """The branch whose parameters it has; see `agent_r1.lineage.branches`."""
     replaces: str | None = None
-    """Version of the same node that was current when this one was made; None for the first."""
+    """The node's version that was current when this one was made; None for the first."""
     aside: bool = False
-    """Made beside the experiment: readable by its version, but never what another node or the
-    report reads of itself. So are reruns that keep what is downstream, if their results differ."""
+    """Set aside: readable by its version, never loaded by default. A rerun that keeps what is
+    downstream sets its result aside if it differs."""
     pruned: tuple[str, ...] = ()
-    """Outputs that retention deleted since; their hashes stay."""
+    """Outputs that retention has deleted since; their hashes stay."""
     format: int = field(default=FORMAT)
 
     @property
@@ -104,7 +105,7 @@ class Manifest:
 
     @property
     def seal(self) -> str:
-        """sha256 of everything in it but ``pruned``; how later manifests name this one."""
+        """sha256 of everything in it except ``pruned``; later manifests name this one by it."""
         return self.to_json()[SEAL]
 
     def to_json(self) -> dict[str, Any]:
@@ -117,10 +118,10 @@ class Manifest:
 
         Raises:
             ValueError: fields are missing or unknown, the format is another one, or the seal does
-                not fit.
+                not match.
         """
         if not isinstance(values, Mapping):
-            raise ValueError(f"a manifest is an object, got a {type(values).__name__}")
+            raise ValueError(f"a manifest is a JSON object, got {type(values).__name__}")
         if values.get("format") != FORMAT:
             raise ValueError(f"manifest format {values.get('format')!r}; this code reads {FORMAT}")
         if unknown := set(values) - {SEAL, *(known.name for known in fields(cls))}:

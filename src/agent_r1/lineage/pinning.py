@@ -1,4 +1,4 @@
-"""Which version of each input a run reads: the current committed one, decided before it starts."""
+"""Which version of each input a run reads: the current one, fixed before the run starts."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ def pin_inputs(
 ) -> dict[str, str]:
     """Fix the load version of every versioned free input of ``pipeline`` in ``catalog``.
 
-    Kedro would load the newest file that exists, which may be what a crash left behind, or what
-    another run writes meanwhile. A version that the user chose is kept, if it is committed.
+    Kedro would load the newest file on the disk. A crash may have left it, or another run may be
+    writing it. A version that the user chose is kept if it is committed.
 
     Args:
         pipeline: what is about to run.
         catalog: its datasets; changed in place.
-        experiment: whose versions they are.
-        how_to_make: for a dataset's name, the command that makes it.
+        experiment: which versions are current.
+        how_to_make: dataset name → the command that makes it.
 
     Returns:
-        Name → version of what was pinned.
+        Name → version of every pinned input.
 
     Raises:
-        LineageError: an input has no committed version, or the committed one is gone; it is named,
-            with the command to make it.
+        LineageError: an input has no committed version, or its files are gone; the message names
+            it and the command that makes it.
     """
     pins: dict[str, str] = {}
     missing: list[str] = []
@@ -58,9 +58,9 @@ def pin_inputs(
 
 
 def pin(dataset: AbstractDataset, committed: Committed, experiment: Experiment) -> None:
-    """Let a versioned dataset load this version, from where its manifest says that it is.
+    """Let a versioned dataset load this version, from where its manifest says it is.
 
-    That may be another experiment's folder: a fork shares what was made before it.
+    That may be another experiment's folder, because a fork shares what was made before it.
     """
     folder = experiment.path(committed.record).parent.parent
     kedro_adapter.pin(dataset, committed.version, folder)

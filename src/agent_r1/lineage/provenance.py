@@ -1,4 +1,4 @@
-"""What a result depends on beside its inputs and parameters: code, libraries, device."""
+"""What a result depends on besides inputs and parameters: code, libraries, device."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ LIBRARIES = (
 def code_version(project: Path) -> dict[str, Any]:
     """Which code runs: package version, sha256 of the sources, and the git commit if there is one.
 
-    The sources are the package and what stands beside it in the project's ``src``: environments,
-    tools and reward terms of the user's own, which decide results as much as the package does.
-    Read once per process: the code does not change under a run.
+    The sources are the package and the user's own modules beside it in the project's ``src``:
+    environments, tools and reward terms decide results too. Read once per process, because the
+    code does not change during a run.
     """
     version: dict[str, Any] = {
         "version": agent_r1.__version__,
@@ -63,7 +63,7 @@ def _source_sha256(package: Path, beside: Path) -> str:
 
 
 def _git(project: Path, *arguments: str) -> str | None:
-    """Output of a git command; None where there is no git or no commit."""
+    """Output of a git command; None without git or without a commit."""
     try:
         done = subprocess.run(
             ["git", *arguments], cwd=project, capture_output=True, text=True, check=False
@@ -86,9 +86,9 @@ def library_versions() -> dict[str, str]:
 
 
 def device_name() -> str:
-    """What torch computes on, without importing torch for it.
+    """What torch computes on; does not import torch.
 
-    Results are compared between equal devices only, so the CPU's kind is part of the name.
+    Results are comparable between equal devices only, so the name includes the CPU's model.
     """
     torch = sys.modules.get("torch")
     if torch is None:

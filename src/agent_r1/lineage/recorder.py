@@ -1,4 +1,4 @@
-"""Turns what a node read and wrote into a manifest."""
+"""Records what a node read and wrote as a manifest."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from agent_r1.lineage.store import Committed, LineageError
 from agent_r1.storage.hashing import content_sha256
 
 VOLATILE = frozenset({"rollout_timings"})
-"""Tables of wall-clock times: no two runs write the same."""
+"""Tables of wall-clock times: no two runs write the same bytes."""
 
 
 @runtime_checkable
 class Composite(Protocol):
-    """A dataset that is made of committed ones, such as an experiment's history."""
+    """A dataset that consists of committed ones, such as an experiment's history."""
 
     def members(self) -> list[Committed]:
-        """What the last load read."""
+        """The versions that the last load read."""
         ...
 
 
 @runtime_checkable
 class ReadByNode(Protocol):
-    """A dataset of raw files, of which the node decides which ones it reads."""
+    """A dataset of raw files, where the node chooses which ones to read."""
 
     def files_used(self) -> list[Path]:
-        """What was read since the last load."""
+        """The files that were read since the last load."""
         ...
 
 
@@ -82,9 +82,9 @@ class Recorder:
             seed: the experiment's seed.
             version: the save version of the run.
             environment: Kedro's ``--env``.
-            branch: whose parameters the run has; recorded before the first manifest that names it.
-            recorded: what its parameters mean to this version of the program: one that is newer
-                than the branch is no difference at its default.
+            branch: its parameters are the run's; it is recorded before the first manifest.
+            recorded: the branch's parameters as this version of the program reads them. A
+                parameter that is newer than the branch has its default.
             advances: whether results that differ become the experiment's; see `Manifest.aside`.
         """
         self._experiment = experiment
@@ -133,7 +133,7 @@ class Recorder:
         return self._store.write(manifest)
 
     def is_aside(self, manifest: Path) -> bool:
-        """Whether what this manifest commits was made beside the experiment."""
+        """Whether this manifest's outputs are set aside."""
         return self._store.read(manifest).aside
 
     def _manifest(self, run: NodeRun) -> Manifest:
@@ -159,10 +159,10 @@ class Recorder:
         )
 
     def _is_aside(self, run: NodeRun, before: Manifest | None) -> bool:
-        """Whether what a run made, that does not advance the experiment, is not the experiment's
-        own: with other parameters, or another result than is committed."""
+        """Whether to set aside the results of a run that does not advance the experiment: they have
+        other parameters than the branch, or differ from the committed ones."""
         if all(record.version is None for record in run.outputs):
-            return False  # the report: each run replaces the one before
+            return False  # the report: every run replaces it
         if any(self._expected.differing(name, value) for name, value in run.parameters.items()):
             return True
         return before is not None and bool(changed_outputs(before, run.outputs))
@@ -189,7 +189,7 @@ class Recorder:
         )
 
     def _used(self, node: Node) -> Iterator[InputRecord]:
-        """The raw files that the node chose to read; known only when it has run."""
+        """The raw files that the node chose to read; known only after it ran."""
         for name in node.inputs:
             dataset = None if name.startswith(("params:", "parameters")) else self._catalog[name]
             for path in dataset.files_used() if isinstance(dataset, ReadByNode) else ():
@@ -217,7 +217,7 @@ class Recorder:
 
 
 def changed_outputs(before: Manifest, outputs: Iterable[OutputRecord]) -> list[str]:
-    """The outputs whose bytes are not those of the run before, but for `VOLATILE` tables."""
+    """The outputs whose bytes differ from the run before, without `VOLATILE` tables."""
     return [
         record.dataset
         for record in outputs

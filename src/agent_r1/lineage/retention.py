@@ -1,11 +1,11 @@
 """Which iterations keep their checkpoints.
 
-An iteration's checkpoints (policy, critic, trainer state) are kept if one of the rules says so. The
-tables are always kept. Never pruned: ``base`` and ``iter_00000``, from which everything starts, the
-newest iteration, and whatever a manifest of the newest iteration read.
+A rule keeps an iteration's checkpoints: policy, critic and trainer state. Tables are always kept.
+Never pruned are ``base`` and ``iter_00000``, from which everything starts, the newest iteration,
+and whatever a manifest of the newest iteration read.
 
-A checkpoint is pruned in two steps: its manifest says so, then the folder goes. A crash in between
-leaves a folder that the next run removes.
+Pruning has two steps: the manifest notes it, then the folder is deleted. A crash in between leaves
+a folder that the next run removes.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _ITERATION = re.compile(r"iter_(\d+)")
 
 
 class RetentionParameters(Parameters):
-    """``retention`` in ``conf/``. All null keeps everything; else what any rule keeps is kept."""
+    """``retention`` in ``conf/``. All null keeps everything; otherwise any rule can keep."""
 
     keep_last: int | None = Field(default=None, ge=1)
-    """The newest so many iterations."""
+    """Keep this many of the newest iterations."""
     keep_every: int | None = Field(default=None, ge=1)
-    """Each iteration whose number is a multiple of this."""
+    """Keep each iteration whose number is a multiple of this."""
     keep_best: int | None = Field(default=None, ge=1)
-    """So many with the best exact match on the validation split."""
+    """Keep this many with the best exact match on the validation split."""
 
     @property
     def keeps_all(self) -> bool:
@@ -49,8 +49,8 @@ def kept(
     Args:
         iterations: those that have a policy.
         parameters: the rules.
-        scores: iteration → validation score, for those that were validated; of equal ones, the
-            earlier is better.
+        scores: iteration → validation score, for those that were validated. Of equal scores, the
+            earlier iteration is better.
     """
     if parameters.keeps_all:
         return set(iterations)
@@ -75,7 +75,7 @@ class Retention:
         self._done: set[str] = set()
 
     def prune(self, parameters: RetentionParameters, scores: Mapping[int, float]) -> list[str]:
-        """Delete what no rule keeps. Returns the full names of the checkpoints."""
+        """Delete the checkpoints that no rule keeps. Returns their full names."""
         if parameters.keeps_all:
             return []
         found = (_ITERATION.fullmatch(name) for name in self._store.iterations())
@@ -83,7 +83,7 @@ class Retention:
         updated = [i for i in names if i and self._store.current(f"{names[i]}.update_policy")]
         if not updated:
             return []
-        # What comes after the newest whole iteration is under way, and needs its checkpoints.
+        # An iteration after the newest complete one is under way, and needs its checkpoints.
         newest = max(updated)
         needed = self._read_by(names[index] for index in names if index >= newest)
         keep = kept(updated, parameters, scores) | {newest}
@@ -126,11 +126,11 @@ class Retention:
         return self._experiment.path(record).is_dir()
 
     def _is_shared(self, path: Path) -> bool:
-        """Whether a fork has adopted what this manifest commits."""
+        """Whether a fork shares what this manifest commits."""
         place = path.relative_to(self._store.root)
         others = self._experiment.others()
         return any((other.manifests.root / place).is_file() for other in others)
 
     def _delete(self, folder: Path) -> None:
-        (folder / MARKER).unlink(missing_ok=True)  # half a folder is no checkpoint
+        (folder / MARKER).unlink(missing_ok=True)  # a half-deleted folder is not a checkpoint
         shutil.rmtree(folder.parent)

@@ -1,11 +1,11 @@
-"""Which node runs an experiment still lacks.
+"""Which nodes of an experiment still have to run.
 
 A node is done if its current manifest
 
 * read what is current now, by content: an input that was made again with the same bytes changes
   nothing; and
-* has the parameters of the branch that it belongs to. A branch that starts at a node reaches that
-  node and all that depends on it; a branch without a start reaches only what was not made before.
+* has the parameters of its branch. A branch that starts at a node reaches that node and all that
+  depends on it. A branch without a start reaches only what was not made before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from agent_r1.lineage.store import ManifestStore
 
 
 class NodeLike(Protocol):
-    """What is needed of a Kedro node."""
+    """The part of a Kedro node that is needed here."""
 
     @property
     def name(self) -> str: ...
@@ -32,7 +32,7 @@ class NodeLike(Protocol):
 
 
 class Staleness:
-    """Walks the stages of an experiment in order; each must have run before the next is asked."""
+    """Walks the stages of an experiment in order. Run each before you ask for the next."""
 
     def __init__(self, store: ManifestStore, branches: Sequence[Branch]) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class Staleness:
 
         Args:
             nodes: in running order.
-            again: nodes that must run in any case.
+            again: nodes that must run even if they are done.
         """
         made: set[str] = set()
         names = []
@@ -56,7 +56,7 @@ class Staleness:
         return names
 
     def _branch_of(self, node: NodeLike) -> Branch | None:
-        """The newest branch that reaches the node from where it starts."""
+        """The newest branch that reaches the node."""
         newest = None
         for branch, reached in self._reaches:
             if node.name == branch.start or not reached.isdisjoint(node.inputs):
@@ -73,7 +73,7 @@ class Staleness:
         return any(self._moved_on(record) for record in manifest.inputs)
 
     def _moved_on(self, record: InputRecord) -> bool:
-        if record.manifest is None:  # raw data: `verify` tells of changes
+        if record.manifest is None:  # raw data: `kedro verify` reports changes
             return False
         current = self._store.committed(record.dataset)
         return current is None or current.record.sha256 != record.sha256

@@ -1,10 +1,10 @@
 """The manifests of one experiment on disk, and which version of a dataset they commit.
 
-``<root>/<iteration>/<node>/<version>.json``, where the iteration is the node's namespace
-(``iter_00003``, ``base``) or ``experiment`` for what stands outside the iterations, and the version
-is the attempt. Listing one iteration reads one folder, however many iterations there are.
+``<root>/<iteration>/<node>/<version>.json``. The iteration is the node's namespace (``iter_00003``,
+``base``), or ``experiment`` for nodes outside the iterations; the version is the attempt. Listing
+one iteration reads one folder, however many iterations there are.
 
-The current version of a dataset is the newest that is not `Manifest.aside`.
+The current version of a dataset is the newest that is not set aside (`Manifest.aside`).
 """
 
 from __future__ import annotations
@@ -16,26 +16,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from agent_r1.errors import UserError
 from agent_r1.lineage.manifest import Manifest, OutputRecord
 from agent_r1.lineage.seal import SEAL
 from agent_r1.storage.atomic import strict_json, write_json
 
 UNNAMESPACED = "experiment"
-"""Folder of the manifests of nodes that belong to no iteration."""
+"""Folder of the manifests of nodes outside the iterations."""
 
 
-class LineageError(RuntimeError):
-    """A manifest cannot be read, or a dataset that is needed was never committed."""
+class LineageError(UserError, RuntimeError):
+    """A manifest cannot be read, or a required dataset is not committed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A version of a dataset, and the manifest that vouches for it."""
+    """A version of a dataset, and the manifest that commits it."""
 
     record: OutputRecord
     manifest: Path
     pruned: bool = False
-    """Retention has deleted it."""
+    """Whether retention has deleted it."""
 
     @property
     def version(self) -> str | None:
@@ -44,7 +45,7 @@ class Committed:
 
 
 def iteration_of(name: str) -> str:
-    """The folder that a dataset's or node's manifests are in: ``iter_00003.rewards`` → that."""
+    """The folder of a dataset's or node's manifests: ``iter_00003.rewards`` → ``iter_00003``."""
     namespace, _, _ = name.rpartition(".")
     return namespace or UNNAMESPACED
 
@@ -57,10 +58,10 @@ class ManifestStore:
         self.root = Path(root)
 
     def write(self, manifest: Manifest) -> Path:
-        """Commit the outputs of a node run: the last thing that happens to them.
+        """Commit the outputs of a node run, after all of them are on the disk.
 
         Raises:
-            LineageError: this node run has a manifest already; history is not rewritten.
+            LineageError: this node run already has a manifest; history is not rewritten.
         """
         path = self._folder(manifest.node) / f"{manifest.version}.json"
         if path.exists():
@@ -69,17 +70,17 @@ class ManifestStore:
         return path
 
     def adopt(self, path: Path, root: Path) -> Path:
-        """Commit what another experiment's manifest commits, without copying it.
+        """Commit what another experiment's manifest commits, without copying the data.
 
-        The manifest is copied byte for byte to the same place below this root, so that what
-        chains to it still does; its outputs stay where they are.
+        The manifest is copied byte for byte to the same place below this root, so that later
+        manifests still chain to it. Its outputs stay where they are.
         """
         target = self.root / path.relative_to(root)
         write_json(target, json.loads(path.read_text(encoding="utf-8")))
         return target
 
     def mark_pruned(self, path: Path, datasets: Collection[str]) -> None:
-        """Note in a manifest that these outputs are deleted, or about to be."""
+        """Note in a manifest that these outputs are deleted, or will be next."""
         manifest = self.read(path)
         pruned = tuple(sorted({*manifest.pruned, *datasets}))
         if pruned != manifest.pruned:
@@ -102,15 +103,15 @@ class ManifestStore:
             raise LineageError(f"cannot read the manifest {path}: {error}") from error
 
     def paths(self, node: str) -> list[Path]:
-        """The manifests of a node, newest version first, with those that were made aside."""
+        """The manifests of a node, newest version first, including those set aside."""
         return _newest_first(self._folder(node))
 
     def current(self, node: str) -> Path | None:
-        """The manifest of the newest run of a node that was not made aside."""
+        """The path of the node's newest manifest that is not set aside."""
         return next((path for path in self.paths(node) if not self.read(path).aside), None)
 
     def newest(self, node: str) -> Manifest | None:
-        """The current manifest of a node; None if it never completed."""
+        """The current manifest of a node; None if the node never completed."""
         path = self.current(node)
         return self.read(path) if path else None
 
@@ -145,7 +146,7 @@ class ManifestStore:
             yield path, self.read(path)
 
     def reference(self, path: Path) -> tuple[str, str]:
-        """How other manifests name this one: its path below the root, and its seal."""
+        """A manifest's path below the root and its seal, by which other manifests name it."""
         return path.relative_to(self.root).as_posix(), self._sealed(path)[1]
 
     def _folder(self, node: str) -> Path:
@@ -167,12 +168,12 @@ def _newest_first(folder: Path) -> list[Path]:
 
 @lru_cache(maxsize=16384)
 def _read(path: Path, modified: int, size: int, inode: int) -> tuple[Manifest, str]:
-    """A manifest and its seal, parsed once: its file is replaced, never changed."""
+    """A manifest and its seal, parsed once: the file is replaced, never changed in place."""
     text = path.read_text(encoding="utf-8")
     manifest = Manifest.from_json(json.loads(text))
     values = manifest.to_json()
     if strict_json(values) != text:
-        raise ValueError("its text is not what was written")
+        raise ValueError("its text was edited")
     return manifest, values[SEAL]
 
 

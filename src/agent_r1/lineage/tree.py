@@ -1,4 +1,4 @@
-"""What made a dataset: its manifest, those of its inputs, and so on to the raw data."""
+"""What made a dataset: its manifest, the manifests of its inputs, and so on to the raw data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
 from agent_r1.lineage.store import LineageError, ManifestStore, iteration_of
 
 SHORTEST_HASH = 6
-"""Characters of a sha256 that may stand for it."""
+"""The fewest characters of a sha256 that identify a dataset."""
 
 
 @dataclass(frozen=True)
@@ -18,28 +18,28 @@ class Origin:
 
     dataset: str
     version: str | None
-    """None for raw data, and for a file that each run replaces."""
+    """None for raw data, and for a file that every run replaces."""
     sha256: str
     path: str
     rows: int | None = None
     made_by: Manifest | None = None
     """None for raw data."""
     inputs: tuple[Origin, ...] = field(default=())
-    """Empty where the node read nothing, and where ``seen``."""
+    """Empty if the node read nothing, or if ``seen``."""
     seen: bool = False
-    """Its inputs stand further up in the tree."""
+    """Whether its inputs are further up in the tree."""
 
 
 def trace(
     store: ManifestStore, dataset: str, version: str | None = None, depth: int | None = None
 ) -> Origin:
-    """The tree of what made a dataset. What made several of its members is followed once.
+    """The tree of what made a dataset. A node run that made several members is followed once.
 
     Args:
         store: the experiment's manifests.
         dataset: full name, such as ``iter_00003.rewards``.
-        version: None is the current one.
-        depth: how many node runs to go back; None is all the way.
+        version: None means the current one.
+        depth: how many node runs to go back; None means to the raw data.
 
     Raises:
         LineageError: the dataset, or something that made it, is not committed.
@@ -53,7 +53,7 @@ def trace(
 
 
 def find(store: ManifestStore, sha256: str) -> list[tuple[str, str | None]]:
-    """Dataset and version of every output whose hash starts so, current or not."""
+    """Dataset and version of every output whose sha256 starts with this, current or not."""
     return [
         (record.dataset, record.version)
         for _, manifest in store.all()
@@ -63,7 +63,7 @@ def find(store: ManifestStore, sha256: str) -> list[tuple[str, str | None]]:
 
 
 def walk(origin: Origin) -> Iterator[Origin]:
-    """The tree's members, each before what made it."""
+    """The members of the tree, each before what made it."""
     yield origin
     for source in origin.inputs:
         yield from walk(source)
@@ -106,7 +106,7 @@ class _Tracer:
 
 
 def _others(store: ManifestStore, dataset: str) -> str:
-    """The names that there are beside it."""
+    """The names that are committed in the same iteration."""
     folder = iteration_of(dataset)
     names = sorted(
         {

@@ -1,13 +1,14 @@
-"""Does everything on the disk still say what its manifests say?
+"""Compare everything on the disk with its manifests.
 
-1. Every manifest has its seal, stands where its name says, and has the parameters of its branch.
-2. Every input of a manifest is an output of the manifest that it names, with the same sha256; so a
-   manifest that was replaced is found by those that were made after it.
+1. Every manifest matches its seal, is at the path that its content names, and has the parameters of
+   its branch.
+2. Every input of a manifest is an output of the manifest that it names, with the same sha256. So
+   later manifests expose one that was replaced.
 3. Every output still has the bytes that were hashed when it was committed. One that retention
-   pruned may be gone. A file that each run replaces has those of the newest run.
+   pruned may be gone. A file that every run replaces has the bytes of the newest run.
 4. Raw data has the bytes that its newest readers read.
 
-Nothing is changed. Hashing is done by threads: it is the disk, or code that leaves Python's lock.
+Nothing is changed. Threads hash in parallel: reading and hashing release Python's lock.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that is not as it was."""
+    """One difference."""
 
     kind: str
     """``manifest``, ``chain``, ``branch``, ``missing``, ``changed``, ``raw``."""
@@ -46,13 +47,13 @@ class Finding:
 
 @dataclass
 class Verification:
-    """What was checked, and what is wrong."""
+    """What was checked, and what differs."""
 
     manifests: int = 0
     files: int = 0
     """Datasets and raw files that were hashed."""
     pruned: int = 0
-    """Outputs that retention deleted."""
+    """Outputs that retention has deleted."""
     findings: list[Finding] = field(default_factory=list)
 
 
@@ -119,9 +120,9 @@ def _branches(
 def _parameters(project: Path, path: Path, manifest: Manifest, branch: Branch) -> Iterator[Finding]:
     for name, value in manifest.parameters.items():
         for key, (recorded, _) in branch.differing(name, value).items():
-            if recorded == ABSENT:  # newer than the branch; only its default could continue that
+            if recorded == ABSENT:  # newer than the branch, which only a default can continue
                 continue
-            yield _finding("branch", project, path, f"'{key}' is not that of its branch")
+            yield _finding("branch", project, path, f"'{key}' differs from its branch")
 
 
 def _chain(
@@ -136,7 +137,7 @@ def _chain(
                 yield _finding("chain", project, source, f"is gone; {_short(store, path)} names it")
                 continue
             made_by = manifests.get(source)
-            if made_by is None:  # unreadable, which was said
+            if made_by is None:  # unreadable, which `_readable` reports
                 continue
             output = made_by.output(record.dataset)
             if made_by.seal != record.manifest_sha256:
@@ -150,7 +151,7 @@ def _chain(
 def _checks(
     project: Path, store: ManifestStore, manifests: Mapping[Path, Manifest]
 ) -> tuple[list[_Check], int]:
-    """What is to be hashed, each path once; and how many outputs were pruned."""
+    """What to hash, each path once; and how many outputs are pruned."""
     checks: dict[tuple[str, str], _Check] = {}
     replaced: dict[str, _Check] = {}
     pruned = 0

@@ -28,5 +28,4 @@ def objective(name: str) -> Objective:
     Raises:
         ParameterError: as `named_object`.
     """
-    found: Objective = named_object("objective", name, OBJECTIVES, Objective)
-    return found
+    return named_object("objective", name, OBJECTIVES, Objective)

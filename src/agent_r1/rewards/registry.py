@@ -38,5 +38,4 @@ def term(name: str) -> Term:
     Raises:
         ParameterError: as `named_object`.
     """
-    found: Term = named_object("reward term", name, TERMS, Term)
-    return found
+    return named_object("reward term", name, TERMS, Term)

@@ -9,10 +9,12 @@
    batches, and the bytes of the tables, do not depend on how long tools take.
 4. Stages call `run_trajectories`: policy folder, tables and parameters in, tables out.
 5. `check_played` refuses a batch in which no trajectory could be played.
-6. `replay_trajectories` executes recorded actions again and reports all differences.
+6. `play_demonstrations` runs a scripted agent instead of a policy.
+7. `replay_trajectories` executes recorded actions again and reports all differences.
 """
 
 from agent_r1.rollout.collector import StaleWeightsError, collect
+from agent_r1.rollout.demonstrations import play_demonstrations
 from agent_r1.rollout.parameters import RolloutParameters
 from agent_r1.rollout.played import BrokenEnvironmentError, check_played
 from agent_r1.rollout.replay import Replay, replay_trajectories, replay_with
@@ -37,6 +39,7 @@ __all__ = [
     "drawing_order",
     "environment_factory",
     "group_requests",
+    "play_demonstrations",
     "prepare_run",
     "replay_trajectories",
     "replay_with",

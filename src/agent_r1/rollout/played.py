@@ -16,6 +16,7 @@ import logging
 
 import pandas as pd
 
+from agent_r1.errors import UserError
 from agent_r1.mdp import EndReason
 from agent_r1.parameters import ParameterError
 from agent_r1.rollout.parameters import RolloutParameters
@@ -23,7 +24,7 @@ from agent_r1.rollout.parameters import RolloutParameters
 logger = logging.getLogger(__name__)
 
 
-class BrokenEnvironmentError(RuntimeError):
+class BrokenEnvironmentError(UserError, RuntimeError):
     """The infrastructure failed in every trajectory, so there is nothing to train on."""
 
 

@@ -28,6 +28,7 @@ from typing import Any
 import pandas as pd
 from pydantic import Field, field_validator
 
+from agent_r1.errors import UserError
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import Parameters
 from agent_r1.tasks.script import ScriptFormatError, Turn, choose_script
@@ -72,7 +73,7 @@ class Hop:
     value: str
 
 
-class DemonstrationError(ValueError):
+class DemonstrationError(UserError, ValueError):
     """A task cannot be demonstrated. The message names the task."""
 
 

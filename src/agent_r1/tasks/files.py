@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from agent_r1.errors import UserError
 from agent_r1.extras import extra_file
 
 EXTRAS = {
@@ -23,7 +24,7 @@ EXTRAS = {
 """Package that contains data files → the extra that installs it."""
 
 
-class TaskFileError(ValueError):
+class TaskFileError(UserError, ValueError):
     """A task file is missing or malformed. The message names the file, the row and the key."""
 
 

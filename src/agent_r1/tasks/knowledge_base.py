@@ -11,6 +11,8 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from agent_r1.errors import UserError
+
 FOLDER = "data/01_raw/knowledge_base"
 
 _STR, _INT, _FLOAT, _BOOL = pa.string(), pa.int64(), pa.float64(), pa.bool_()
@@ -68,7 +70,7 @@ ELEMENTS = _schema(
 TABLES = {"countries": COUNTRIES, "cities": CITIES, "elements": ELEMENTS}
 
 
-class KnowledgeBaseError(ValueError):
+class KnowledgeBaseError(UserError, ValueError):
     """A table of the knowledge base is malformed. The message names the file, row and key."""
 
 

@@ -35,8 +35,7 @@ def find_source(name: str) -> Source:
     Raises:
         ParameterError: as in `named_object`.
     """
-    found: Source = named_object("source of tasks", name, SOURCES, Source)
-    return found
+    return named_object("source of tasks", name, SOURCES, Source)
 
 
 def default_source(environment: str) -> str:

@@ -12,10 +12,11 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from agent_r1.errors import UserError
 from agent_r1.mdp import Action, ActionType, ToolCall
 
 
-class ScriptFormatError(ValueError):
+class ScriptFormatError(UserError, ValueError):
     """A script in a payload is malformed. The message names the turn."""
 
 

@@ -1,10 +1,11 @@
-"""A calculator: arithmetic written as Python writes it, within bounds.
+"""A calculator: arithmetic in Python's notation, with bounded cost.
 
 1. An expression is parsed, never executed: numbers, ``+ - * / // % **``, parentheses, and a few
-   functions. Whatever else parses (names, calls, attributes, comparisons) is refused by name.
-2. Whole numbers stay exact; a division that is exact gives a whole number, so ``6 / 2`` is 3.
-3. Nothing may take long or fill the memory: the length of the expression, its depth and the size of
-   every number on the way are bounded. A power is refused before it is computed.
+   functions. Anything else (names, other calls, attributes, comparisons) is refused, and the
+   message quotes it.
+2. Integers stay exact. A division without remainder gives an integer: ``6 / 2`` is 3.
+3. No expression takes long or fills the memory: its length, its depth and the size of every
+   intermediate number are bounded. A power that is too large is refused before it is computed.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from collections.abc import Callable
 from agent_r1.tools.failures import BadArguments
 
 MAX_CHARS = 500
-"""Characters of an expression."""
+"""Longest expression, in characters."""
 MAX_BITS = 1024
-"""Of a whole number: about 300 digits, as large as a float can be."""
+"""Largest integer, in bits: about 300 digits, as large as a float can be."""
 _MAX_DIGITS = 15
-"""Significant digits that a result is told with: what a float is sure of."""
+"""Significant digits of a printed result: those that a float represents exactly."""
 
 _BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -56,7 +57,7 @@ def calculate(expression: str) -> str:
     ('27', '3.5', '0.3')
 
     Raises:
-        ExpressionError: it is no arithmetic, divides by zero, or is too large.
+        ExpressionError: it is not arithmetic, divides by zero, or is too large.
     """
     if len(expression) > MAX_CHARS:
         raise ExpressionError(f"the expression is longer than {MAX_CHARS} characters")
@@ -94,7 +95,7 @@ def _apply(op: ast.operator, left: float, right: float) -> float:
 
 
 def _power(base: float, exponent: float) -> float:
-    """``base ** exponent`` if its size can be told beforehand to be small enough."""
+    """``base ** exponent``; an integer power that would be too large is not computed."""
     if isinstance(base, int) and isinstance(exponent, int) and exponent > 0:
         if abs(base) > 1 and abs(base).bit_length() * exponent > 2 * MAX_BITS:
             raise OverflowError

@@ -8,7 +8,7 @@ from agent_r1.tools.parameters import BudgetParameters
 class ToolBudget:
     """Counts calls, seconds and tokens of one trajectory against its limits.
 
-    It is asked before calls run: what a call then needs is spent, even beyond the limit.
+    It is checked before calls run, so a call that has started may exceed it.
     """
 
     def __init__(self, parameters: BudgetParameters):
@@ -18,17 +18,17 @@ class ToolBudget:
         self.tokens = 0
 
     def admit(self, calls: int) -> int:
-        """How many of these calls may run: the first ones of an action. They count as spent."""
-        spent = self.parameters
-        if _reached(self.seconds, spent.seconds) or _reached(self.tokens, spent.tokens):
+        """How many of an action's calls may run, the first ones first; they count as spent."""
+        limits = self.parameters
+        if _reached(self.seconds, limits.seconds) or _reached(self.tokens, limits.tokens):
             return 0
-        admitted = calls if spent.calls is None else min(calls, spent.calls - self.calls)
+        admitted = calls if limits.calls is None else min(calls, limits.calls - self.calls)
         self.calls += admitted
         return admitted
 
     @property
     def exhausted(self) -> str:
-        """For the agent: the limit that is reached, first of calls, seconds, tokens."""
+        """The reached limit, as text for the agent; calls before seconds before tokens."""
         limits = self.parameters
         if _reached(self.calls, limits.calls):
             return f"{limits.calls} calls"

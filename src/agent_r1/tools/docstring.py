@@ -14,16 +14,16 @@ _ARGUMENT = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<about>.*)
 
 
 class Docstring(NamedTuple):
-    """What a docstring says."""
+    """A parsed docstring."""
 
     description: str
-    """Everything before the first section, paragraphs kept, line breaks within them joined."""
+    """Everything before the first section; each paragraph is one line."""
     arguments: dict[str, str]
     """Argument name → description, as one line."""
 
 
 def parse_docstring(text: str | None) -> Docstring:
-    """Read a Google-style docstring; an absent one is empty."""
+    """Parse a Google-style docstring; None gives an empty one."""
     lines = inspect.cleandoc(text or "").splitlines()
     borders = [i for i, line in enumerate(lines) if _SECTION.match(line)] + [len(lines)]
     arguments: dict[str, str] = {}
@@ -39,7 +39,7 @@ def _paragraphs(lines: list[str]) -> str:
 
 
 def _arguments(lines: list[str]) -> dict[str, str]:
-    """Entries stand at the section's own indentation; deeper lines continue the entry above."""
+    """An entry starts at the section's own indentation; deeper lines continue it."""
     found: dict[str, str] = {}
     name = None
     section = inspect.cleandoc("\n".join(["", *lines])).splitlines()

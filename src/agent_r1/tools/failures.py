@@ -8,7 +8,7 @@ import traceback
 from agent_r1.tools.unicode import valid_unicode
 
 MAX_CHARS = 200
-"""Of a message: the agent needs what was wrong, not a page of it."""
+"""Longest message, in characters: the agent needs to know what was wrong, in short."""
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 """Memory addresses differ from run to run."""
@@ -17,14 +17,15 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 class BadArguments(ValueError):
     """A call's arguments are wrong; the message is for the agent.
 
-    Raised where they do not fit the tool's schema. A tool raises it itself for what the schema
-    cannot say: the agent is told at once, nothing is tried again, and it is no sign of an outage.
+    Raised when they do not fit the tool's schema. A tool may raise it for what the schema cannot
+    express. The agent gets the message at once; the call is not retried, and does not count
+    towards an outage.
     """
 
 
 class RemoteFailure(Exception):
-    """A call failed in another process, on a server, or with what is no `Exception`; the message
-    says all that is known."""
+    """A call failed in another process or on a server, or raised something that is not an
+    `Exception`. The message is all that is known."""
 
 
 def short(message: str) -> str:

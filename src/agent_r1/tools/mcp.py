@@ -1,14 +1,14 @@
 """The tools of MCP servers (Model Context Protocol), over stdio or streamable HTTP.
 
 1. `connect` opens a server's session once; all trajectories, iterations and event loops of the
-   program share it. Sessions live on an event loop in a thread of its own.
+   program share it. Sessions live on one event loop, in its own thread.
 2. The tools are those that the server lists, with its names, descriptions and schemas. Arguments
-   are validated here, so that a mistake costs no call.
-3. A call has the time limit, attempts and concurrency of any tool. A server that reports an error,
-   or cannot be reached, failed the call; a lost session is opened again by the next attempt.
-4. All sessions are closed, and stdio servers ended, when the program ends, or by `close_servers`.
+   are validated here, so that a mistake does not cost a call.
+3. Time limit, attempts and concurrency of a call are those of any tool. If the server reports an
+   error or cannot be reached, the call fails. The next attempt reopens a lost session.
+4. At the end of the program, or by `close_servers`, sessions are closed and stdio servers stopped.
 
-Needs the package ``mcp``, the extra ``mcp``.
+Needs the extra ``mcp`` (the package ``mcp``).
 """
 
 from __future__ import annotations
@@ -38,22 +38,23 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 CLOSE_S = 10.0
-"""Seconds for a server to end."""
+"""Seconds that a server may take to end."""
 
 _servers: dict[tuple[str, str], McpServer] = {}
 _connecting = threading.Lock()
 
 
 def connect(name: str, parameters: McpParameters) -> McpServer:
-    """The server with its session open; the same one for the same name and parameters.
+    """A server with an open session; the same name and parameters give the same object.
 
     Args:
-        name: for messages.
-        parameters: how it is reached.
+        name: the server's name, for messages.
+        parameters: how to reach it.
 
     Raises:
         MissingExtraError: the package ``mcp`` is not installed.
-        ParameterError: the server did not start, or lacks a tool that is asked for.
+        ParameterError: the server did not start, lacks a tool that ``parameters`` name, or has
+            one with an invalid schema.
     """
     key = (name, parameters.model_dump_json())
     with _connecting:
@@ -87,9 +88,9 @@ class McpTool(ToolSpec):
         validator = jsonschema.validators.validator_for(self.parameters)(self.parameters)
         try:
             error = jsonschema.exceptions.best_match(validator.iter_errors(dict(arguments)))
-        except Exception:  # such as a reference to nowhere, or a pattern of another dialect
+        except Exception:  # such as a dangling reference, or a pattern of another dialect
             logger.debug("the schema of '%s' cannot be followed", self.name, exc_info=True)
-            return dict(arguments)  # the server validates, too
+            return dict(arguments)  # the server validates them, too
         if error is not None:
             path = ".".join(map(str, error.absolute_path))
             raise BadArguments(f"argument '{path}': {error.message}" if path else error.message)
@@ -106,10 +107,14 @@ class McpServer:
         self._closing = asyncio.Event()
         self._served: asyncio.Task[None] | None = None
         self.tools: tuple[ToolSpec, ...] = ()
-        """What the server offers, once it is open."""
+        """The server's tools; filled by `open`."""
 
     def open(self) -> None:
-        """Open the session and list the tools; see `connect` for errors."""
+        """Open the session and list the tools.
+
+        Raises:
+            MissingExtraError, ParameterError: see `connect`.
+        """
         extra_package("mcp", "mcp")
         try:
             client = _submit(self._client()).result()
@@ -143,15 +148,16 @@ class McpServer:
         import jsonschema
 
         try:
-            # Without formats: a pattern may be of another dialect, and a server's own affair.
+            # Formats are not checked: a pattern of another dialect is the server's own business.
             jsonschema.validators.validator_for(listed.input_schema).check_schema(
                 listed.input_schema, format_checker=jsonschema.FormatChecker(formats=())
             )
         except jsonschema.SchemaError as error:
             self.close()
             raise ParameterError(
-                f"the MCP server '{self._name}' has a tool '{listed.name}' whose schema is none: "
-                f"{short(error.message)}. Name the tools that you want of it in its `tools`."
+                f"the MCP server '{self._name}' has a tool '{listed.name}' with an invalid JSON "
+                f"schema: {short(error.message)}. List the tools you want in its `tools`, without "
+                "this one."
             ) from None
 
     def _spec(self, listed: Any) -> ToolSpec:
@@ -163,12 +169,12 @@ class McpServer:
             description=listed.description or "",
             parameters=listed.input_schema,
             function=call,
-            arguments=BaseModel,  # not asked: the schema is the server's
+            arguments=BaseModel,  # unused: `McpTool` validates with the server's schema
             is_method=False,
         )
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        """Runs on the caller's loop; if it is cancelled there, so is the call here."""
+        """Runs on the caller's loop; cancelling it there cancels the request here."""
         return await asyncio.wrap_future(_submit(self._request(name, arguments)))
 
     async def _request(self, name: str, arguments: dict[str, Any]) -> str:
@@ -178,7 +184,7 @@ class McpServer:
             session = self._session
             result = await client.call_tool(name, arguments)
         except Exception as error:
-            # Another call may have opened a new session meanwhile.
+            # Another call may have opened a new session in the meantime.
             if session is self._session and self._lost(error):
                 await self._end()
             raise RemoteFailure(f"the MCP server failed: {reason(_innermost(error))}") from error
@@ -188,19 +194,19 @@ class McpServer:
         return text
 
     def _lost(self, error: Exception) -> bool:
-        """Whether the session is of no use any more."""
+        """Whether the session can no longer be used."""
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED, INVALID_REQUEST
 
         if not isinstance(error, MCPError):
-            # The client raises these of a result that does not fit the tool's own schema.
+            # The client raises these for a result that does not fit the tool's own schema.
             return not isinstance(error, RuntimeError | ValueError)
-        # A server that was started again does not know the session; what it calls that differs.
+        # A restarted server does not know the session; servers report that in different ways.
         unknown = error.code == INVALID_REQUEST or "session" in error.message.lower()
         return error.code == CONNECTION_CLOSED or (bool(self._parameters.url) and unknown)
 
     async def _client(self) -> Any:
-        """The open client. All that follows runs on the servers' own loop."""
+        """The open client. This and everything below runs on the servers' own loop."""
         if self._session is None or self._served is None or self._served.done():
             self._session = asyncio.get_running_loop().create_future()
             self._closing = asyncio.Event()
@@ -209,8 +215,7 @@ class McpServer:
         return await asyncio.wait_for(waiting, self._parameters.start_timeout_s)
 
     async def _serve(self, session: asyncio.Future[Any], closing: asyncio.Event) -> None:
-        """Hold the session open. It is entered and left by this one task, as its task groups
-        demand."""
+        """Hold the session open. Its task groups require that one task enters and leaves it."""
         from mcp import Client
 
         try:
@@ -220,7 +225,7 @@ class McpServer:
         except BaseException as error:
             if not session.done():
                 session.set_exception(error)
-                session.exception()  # seen, even if nobody waits any more
+                session.exception()  # marks it as retrieved, even if nobody waits
             if isinstance(error, asyncio.CancelledError):
                 raise
 
@@ -252,7 +257,7 @@ async def _list_tools(client: Any) -> list[Any]:
 
 
 def _text(result: Any) -> str:
-    """What a result says: its texts, and a note for what is none."""
+    """A result as text; a part that is not text becomes a note."""
     parts = [_part(part) for part in result.content]
     if not parts and result.structured_content is not None:
         return json.dumps(result.structured_content, ensure_ascii=False)
@@ -269,7 +274,7 @@ def _part(part: Any) -> str:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """Of a group of exceptions, the first one: what really went wrong."""
+    """The first exception of a group: the actual cause."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
@@ -280,7 +285,7 @@ _starting = threading.Lock()
 
 
 def _submit(work: Coroutine[Any, Any, T]) -> Future[T]:
-    """Run on the servers' loop, which starts when it is first needed."""
+    """Run on the servers' loop; the first call starts it."""
     global _loop
     with _starting:
         if _loop is None:

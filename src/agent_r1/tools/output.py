@@ -9,7 +9,7 @@ from agent_r1.tools.unicode import valid_unicode
 
 
 class ToolOutput(NamedTuple):
-    """A result, cut to what is kept of it."""
+    """A result as text, cut to the length that is kept."""
 
     text: str
     length: int
@@ -17,11 +17,11 @@ class ToolOutput(NamedTuple):
 
 
 def output(value: Any, kept: int) -> ToolOutput:
-    """A string as it is, nothing as ``done``, anything else as JSON; at most ``kept`` characters.
+    """A string as it is, None as ``done``, anything else as JSON; at most ``kept`` characters.
 
     Raises:
-        TypeError: the value is not JSON (a set, an object, NaN): its text would say nothing to the
-            agent, or another thing in every run.
+        TypeError: the value is not JSON (a set, an object, NaN): its text would mean nothing to the
+            agent, or differ from run to run.
     """
     if isinstance(value, str):
         text = value

@@ -1,4 +1,4 @@
-"""What ``environment.options`` in ``conf/`` can say about tools."""
+"""The settings of tools in ``environment.options``."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from agent_r1.parameters import ParameterError, Parameters, check_address
 
 
 class BudgetParameters(Parameters):
-    """``environment.options.budget``: what one trajectory may spend on tools; None is no limit."""
+    """``environment.options.budget``: what one trajectory may spend on tools; None: no limit."""
 
     calls: int | None = Field(None, ge=1)
-    """Calls, whatever becomes of them; a call that is tried again counts once."""
+    """Calls, whatever their outcome; a call with several attempts counts once."""
     seconds: float | None = Field(None, gt=0)
-    """Seconds in tools, all calls and attempts added up. Like every time limit, it makes what
-    happens depend on the machine."""
+    """Seconds in tools, summed over calls and attempts. Like every time limit, it makes outcomes
+    depend on the machine."""
     tokens: int | None = Field(None, ge=1)
-    """Tokens of the observations with results of tools, template included."""
+    """Tokens of the observations that hold tool results, including the chat template's."""
     when_spent: Literal["end", "tell"] = "end"
-    """What follows a call over the budget. ``end``: the trajectory is truncated (``tool_budget``).
+    """What a call over the budget does. ``end``: the trajectory is truncated (``tool_budget``).
     ``tell``: the agent reads that the budget is used up, and may still answer."""
 
 
@@ -28,15 +28,15 @@ class McpParameters(Parameters):
     """An entry of ``environment.options.mcp``: a server whose tools the agent gets."""
 
     command: tuple[str, ...] = ()
-    """What starts a server that speaks over stdio: the program and its arguments."""
+    """Starts a server that speaks over stdio: the program and its arguments."""
     url: str = ""
-    """Where a server that speaks streamable HTTP is; instead of ``command``."""
+    """Address of a server that speaks streamable HTTP; instead of ``command``."""
     tools: tuple[str, ...] | None = None
     """Names of the tools that the agent gets, in this order; None for all."""
     start_timeout_s: float = Field(30.0, gt=0)
     """Seconds for the server to start."""
     pass_environment: tuple[str, ...] = ()
-    """Names of environment variables that a stdio server gets besides PATH, HOME and the like."""
+    """Environment variables that a stdio server gets in addition to PATH, HOME and the like."""
 
     @field_validator("url")
     @classmethod
@@ -51,38 +51,38 @@ class McpParameters(Parameters):
 
     @property
     def address(self) -> str:
-        """For messages."""
+        """URL or command line, for messages."""
         return self.url or " ".join(self.command)
 
 
 class ToolParameters(Parameters):
-    """How tool calls are run; a tool may set its own limits (`agent_r1.tools.tool`)."""
+    """How tool calls run; a tool may set its own limits (`agent_r1.tools.tool`)."""
 
     timeout_s: float = Field(10.0, gt=0)
     """Seconds per attempt."""
     attempts: int = Field(3, ge=1)
-    """Tries of a failing call; the last failure is final."""
+    """Attempts of a failing call; the last failure is final."""
     backoff_s: float = Field(0.0, ge=0)
-    """Seconds before the second attempt: a server that is overloaded needs time. There is no
-    jitter, so that runs repeat."""
+    """Seconds before the second attempt, for a server that is overloaded. There is no jitter, so
+    that runs repeat."""
     backoff_factor: float = Field(2.0, ge=1)
-    """Each further wait is this many times longer."""
+    """Each further wait is longer by this factor."""
     backoff_max_s: float = Field(30.0, ge=0)
-    """Seconds that no wait exceeds."""
+    """Longest wait, in seconds."""
     concurrency: int | None = Field(None, ge=1)
-    """Calls of one tool that run at once, over all trajectories; the others wait, on the time of
-    their step (``step_timeout_s``). None is no limit but that of worker threads and processes."""
+    """Calls of one tool that run at once, over all trajectories. Others wait, and the wait counts
+    towards their ``step_timeout_s``. None: as many as there are worker threads or processes."""
     max_result_chars: int = Field(4000, ge=1)
-    """Characters of a result that the agent gets to read."""
+    """Characters of a result that the agent reads; the rest is cut."""
     unavailable_after: int | None = Field(32, ge=1)
-    """Calls of one tool in a row, over all trajectories, that fail with an exception or a timeout:
-    then the tool is taken to be down (status ``unavailable``), and trajectories that met it are not
-    scored. So is, at the end, one that failed for all of several callers. None never does so."""
+    """When this many calls of one tool in a row, over all trajectories, fail with an exception or a
+    timeout, the tool counts as down (status ``unavailable``), and trajectories that met it are not
+    scored. At the end, so does a tool that failed for all of several callers. None: never."""
     budget: BudgetParameters = BudgetParameters()
     """What one trajectory may spend."""
     mcp: dict[str, McpParameters] = Field(default_factory=dict)
-    """Servers whose tools the agent gets besides those of the environment; name → how it is
-    reached."""
+    """Servers whose tools the agent gets in addition to the environment's; name → how to reach
+    it."""
 
     def backoff(self, attempts: int) -> float:
         """Seconds to wait after this many failed attempts."""

@@ -1,17 +1,17 @@
 """Isolated tools: calls in worker processes, which are killed when their time is over.
 
-1. A call goes to an idle worker, or to a new one; `agent_r1.tools.worker` is what runs there. It is
-   told where the function is imported from, and its arguments as JSON.
-2. The worker imports the function, says that it begins, calls it, and answers with JSON. The time
-   limit is the function's own: neither starting Python nor imports count.
+1. A call goes to an idle worker process, or to a new one, which runs `agent_r1.tools.worker`. The
+   request says where to import the function from, and holds its arguments as JSON.
+2. The worker imports the function, reports that it begins, calls it, and answers with JSON. The
+   time limit covers the function alone: neither starting Python nor imports count.
 3. A worker that answered is used again, whatever the answer was. One that ran out of time, died or
-   answered something else is killed with its process group, and the next call gets a new one.
-   Answers carry the number of their call: what a tool wrote there itself is passed over, and never
-   taken for the answer to another call.
+   answered something invalid is killed with its process group, and the next call gets a new one.
+   Answers carry the number of their call, so text that a tool writes to the connection is skipped
+   and never taken for the answer to another call.
 4. Workers end with this program, however it ends: their standard input closes.
 
-What this does not do: it is no sandbox. The function has this user's rights, files and environment
-variables, and a process that it moved to another session survives it.
+This is not a sandbox: the function has this user's rights, files and environment variables, and a
+process that it moves to another session survives the kill.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from agent_r1.tools.threads import TimeLimitExceeded, WorkerThreads
 
 MAX_PROCESSES = max(4, os.cpu_count() or 1)
 """Calls at once. Isolated tools compute rather than wait, so as many as there are cores; a few more
-on small machines, as one that hangs keeps its worker until its time is over."""
+on small machines, because a call that hangs keeps its worker until its time is over."""
 
 START_S = 60.0
 """Seconds for Python and the tool's module to load."""
@@ -52,7 +52,7 @@ class WorkerProcesses:
     """Runs functions for any number of event loops, in at most ``limit`` processes."""
 
     def __init__(self, limit: int = MAX_PROCESSES):
-        # A thread waits for each process: so there are never more processes than threads.
+        # Each process has a thread that waits for it, so the limit of threads holds for both.
         self._threads = WorkerThreads(limit)
         self._lock = threading.Lock()
         self._idle: list[_Worker] = []
@@ -66,7 +66,7 @@ class WorkerProcesses:
         timeout_s: float,
         kept: int,
     ) -> ToolOutput:
-        """What the function gives for these JSON arguments, cut to ``kept`` characters.
+        """Call the function with these JSON arguments; its output, cut to ``kept`` characters.
 
         Waiting for a free process does not count against the time limit.
 
@@ -86,7 +86,7 @@ class WorkerProcesses:
         for worker in idle:
             worker.kill()
         for worker in busy:
-            worker.stop()  # its call is told by the pipe, and closes it
+            worker.stop()  # the pipe ends, so its call fails and kills it
 
     def _call(self, request: Mapping[str, Any], timeout_s: float) -> ToolOutput:
         worker = self._take()
@@ -117,13 +117,13 @@ class WorkerProcesses:
             return worker
 
     def _close_if_owner(self, owner: int) -> None:
-        """A fork of this program inherits the list, but not the workers."""
+        """Close, but not in a fork: it inherits the list without owning the workers."""
         if os.getpid() == owner:
             self.close()
 
 
 class _Worker:
-    """One process, in a session of its own so that a kill reaches what it started."""
+    """One process, in its own session so that a kill reaches everything it started."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -132,6 +132,9 @@ class _Worker:
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
+        assert self._process.stdin is not None  # both are pipes
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self._unread = b""
         self._calls = 0
 
@@ -142,10 +145,9 @@ class _Worker:
     def call(self, request: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         self._calls += 1
         try:
-            assert self._process.stdin is not None
             numbered = {**request, "call": self._calls}
-            self._process.stdin.write(json.dumps(numbered).encode() + b"\n")
-            self._process.stdin.flush()
+            self._requests.write(json.dumps(numbered).encode() + b"\n")
+            self._requests.flush()
         except OSError:
             raise RemoteFailure(self._death()) from None
         try:
@@ -155,7 +157,7 @@ class _Worker:
         return self._read(timeout_s) if answer.get("began") else answer
 
     def _read(self, timeout_s: float) -> dict[str, Any]:
-        """The next answer to the call that was made last."""
+        """The next answer to the latest call."""
         deadline = time.monotonic() + timeout_s
         while True:
             try:
@@ -166,13 +168,12 @@ class _Worker:
                 return answer
 
     def _line(self, deadline: float) -> bytes:
-        assert self._process.stdout is not None
         with selectors.DefaultSelector() as ready:
-            ready.register(self._process.stdout, selectors.EVENT_READ)
+            ready.register(self._answers, selectors.EVENT_READ)
             while b"\n" not in self._unread:
                 if not ready.select(max(0.0, deadline - time.monotonic())):
                     raise TimeLimitExceeded
-                received = os.read(self._process.stdout.fileno(), 1 << 16)
+                received = os.read(self._answers.fileno(), 1 << 16)
                 if not received:
                     raise RemoteFailure(self._death())
                 self._unread += received
@@ -190,7 +191,7 @@ class _Worker:
         return f"its process ended with exit code {code}"
 
     def stop(self) -> None:
-        """Kill it. Its pipes stay open: closing one would not end the wait for it in a thread."""
+        """Kill it. Its pipes stay open: closing one would not wake a thread that waits for it."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -198,16 +199,16 @@ class _Worker:
     def kill(self) -> None:
         """Kill it, and close its pipes."""
         self.stop()
-        for pipe in (self._process.stdin, self._process.stdout):
+        for pipe in (self._requests, self._answers):
             with contextlib.suppress(OSError):  # an unsent request cannot be flushed
                 pipe.close()
 
 
 def _location(function: Callable[..., Any]) -> dict[str, str]:
-    """Where a worker finds the function: a script, which has no name to import, by its file.
+    """Where a worker finds the function: by its module, or by the file of a script.
 
     Raises:
-        RemoteFailure: it stands in a notebook or a console.
+        RemoteFailure: it is defined in a notebook or a console.
     """
     module, file = function.__module__, ""
     if module == "__main__":

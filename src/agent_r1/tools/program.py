@@ -1,7 +1,7 @@
-"""Programs that an agent writes, run in the sandbox (`agent_r1.tools.sandbox`).
+"""Runs programs that an agent writes, in the sandbox (`agent_r1.tools.sandbox`).
 
-What an agent's program does wrong is told to the agent. A sandbox that does not work is a broken
-environment: it says nothing about the agent.
+If the program fails, the agent gets the message. If the sandbox fails, the environment is broken,
+which says nothing about the agent.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from agent_r1.tools.sandbox import (
 )
 
 PATIENCE_S = 3600.0
-"""Seconds; time limit of a tool that runs programs. The sandbox has one of its own, long before: by
-the tool's, a program that never ends would look like a tool that is down."""
+"""Time limit of a tool that runs programs, in seconds. The sandbox's own limit ends a program long
+before: if the tool timed out, a program that never ends would look like a tool that is down."""
 _INDENT = "    "
-"""As the prompts of HumanEval have it."""
+"""As in HumanEval's prompts."""
 _LAST_CHARS = 150
-"""Characters of what a failing program complained about: the end says what was wrong."""
+"""Characters kept of a failing program's stderr: its end says what was wrong."""
 
 
 class ProgramError(BadArguments):
@@ -36,15 +36,15 @@ class ProgramError(BadArguments):
 
 
 def run_program(program: str, limits: SandboxParameters | None = None) -> str:
-    """What a Python program prints.
+    """Run a Python program and return what it prints.
 
     Args:
-        program: its text.
+        program: its source.
         limits: what it may use.
 
     Raises:
         ProgramError: it failed, ran out of time, or went over another limit of the sandbox.
-        EnvironmentFailure: there is no sandbox, or it failed.
+        EnvironmentFailure: this machine has no sandbox, or the sandbox failed.
     """
     try:
         ran = Sandbox(limits).run(program)
@@ -56,11 +56,11 @@ def run_program(program: str, limits: SandboxParameters | None = None) -> str:
 
 
 def behind(given: str, solution: str, entry_point: str | None) -> str:
-    """The whole program: what the task gives, and behind it the solution.
+    """The whole program: the task's code, followed by the solution.
 
-    Its imports from ``__future__`` come first of all, as Python wants them. A solution that does
-    not define the function is taken for its body. As an answer in plain text that has lost the
-    blanks before its first line, or it was written without any.
+    The solution's imports from ``__future__`` go first, as Python requires. A solution that does
+    not define ``entry_point`` is taken as the body of that function, and indented as needed: a
+    plain-text answer loses the whitespace before its first line, or was written without any.
     """
     lines = solution.splitlines(keepends=True)
     future = [line for line in lines if line.startswith("from __future__ ")]
@@ -70,8 +70,8 @@ def behind(given: str, solution: str, entry_point: str | None) -> str:
         return f"{given}\n{solution}"
     if not re.search(rf"^((async )?def {entry_point}\b|{entry_point}\b.*=)", solution, re.M):
         rest = solution.partition("\n")[2].split("\n")
-        stands_left = any(line[:1].strip() for line in rest)
-        solution = textwrap.indent(solution, _INDENT) if stands_left else _INDENT + solution
+        unindented = any(line[:1].strip() for line in rest)
+        solution = textwrap.indent(solution, _INDENT) if unindented else _INDENT + solution
     return f"{given}\n{solution}"
 
 
@@ -83,18 +83,19 @@ def passes(
     classes: Collection[str] = (),
     limits: SandboxParameters | None = None,
 ) -> bool:
-    """Whether a solution passes tests that it never sees.
+    """Whether a solution passes hidden tests.
 
     Args:
         solution: the whole program.
         tests: HumanEval's ``check``, or MBPP's assertions.
         entry_point: the function under test, where the tests do not name it.
-        prelude: what the task gives to solution and tests alike.
-        classes: classes that a solution must define, because the tests make objects of them.
+        prelude: code of the task that both the solution and the tests use.
+        classes: classes that a solution must define, because the tests construct them.
         limits: as for `run_program`.
 
     Raises:
-        EnvironmentFailure: there is no sandbox, it failed, or no solution could pass these tests.
+        EnvironmentFailure: this machine has no sandbox, the sandbox failed, or no solution can
+            pass these tests.
     """
     try:
         verdict = run_tests(

@@ -1,18 +1,18 @@
-"""Runs the tool calls of one action and records what became of each.
+"""Runs the tool calls of one action and records the outcome of each.
 
-1. Calls over the trajectory's budget are refused (``budget``), and so are those of a tool that is
-   down for everyone (``unavailable``); both before anything runs, in call order.
+1. Calls over the trajectory's budget (``budget``) and calls of a tool that is down for everyone
+   (``unavailable``) are refused in call order, before anything runs.
 2. All other calls of an action run together, each tool at most ``concurrency`` times over all
-   trajectories; results stand in call order.
-3. An unknown tool or bad arguments are the agent's mistake: told at once, never tried again.
-4. Anything else that fails — an exception, a timeout — is tried again after a pause, and the last
-   attempt is final. The attempts are counted in the result.
+   trajectories. Results are in call order.
+3. An unknown tool or bad arguments are the agent's mistake: the agent gets the error at once, and
+   the call is not retried.
+4. Anything else that fails (an exception, a timeout) is retried after a pause. The last attempt is
+   final, and the result counts the attempts.
 5. Output over the limit is cut, and says so.
 
 Sync functions run in worker threads (`agent_r1.tools.threads`), coroutines on the event loop,
-isolated tools in worker processes (`agent_r1.tools.processes`). Time that a tool took is in the
-result's ``latency_ms`` and nowhere in its text: what the agent reads depends on nothing but what
-the tool did.
+isolated tools in worker processes (`agent_r1.tools.processes`). The time that a tool took is in the
+result's ``latency_ms`` but not in its text: what the agent reads depends only on what the tool did.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from agent_r1.tools.spec import ToolSpec
 from agent_r1.tools.threads import TimeLimitExceeded, call_within
 
 FAILED = frozenset({ToolStatus.ERROR, ToolStatus.TIMEOUT})
-"""What is tried again, and what may be a sign of an outage: not the agent's mistake."""
+"""Statuses that are retried and may be a sign of an outage: not the agent's mistake."""
 
 
 class ToolRuntime:
@@ -58,7 +58,7 @@ class ToolRuntime:
 
     @property
     def unfinished(self) -> tuple[ToolResult, ...]:
-        """What calls that are still tried failed with so far: all there is if time is over now."""
+        """The latest failure of each call that is being retried: its result if time is over now."""
         return tuple(self._failing.values())
 
     async def run(
@@ -67,20 +67,22 @@ class ToolRuntime:
         """The outcome of each call, in call order; a failure is an outcome.
 
         Args:
-            calls: of one action.
+            calls: the calls of one action.
             unavailable: names of tools that are down, and are not called.
 
         Raises:
-            EnvironmentFailure: a tool raised it: the environment failed, whatever the call was.
+            EnvironmentFailure: a tool raised it.
         """
         admitted = self.budget.admit(len(calls))
         outcomes = await asyncio.gather(
             *(self._run(call, unavailable) for call in calls[:admitted])
         )
+        results: list[ToolResult] = []
         for outcome in outcomes:
             if isinstance(outcome, EnvironmentFailure):
                 raise outcome
-        return (*outcomes, *(self._over_budget(call) for call in calls[admitted:]))
+            results.append(outcome)
+        return (*results, *(self._over_budget(call) for call in calls[admitted:]))
 
     def _over_budget(self, call: ToolCall) -> ToolResult:
         spent = self.budget.exhausted
@@ -113,7 +115,7 @@ class ToolRuntime:
     async def _attempts(
         self, spec: ToolSpec, call: ToolCall, arguments: dict[str, Any]
     ) -> tuple[ToolStatus, str, int]:
-        """Status and content of the last attempt, and which one it was."""
+        """Status and content of the last attempt, and its number."""
         parameters = self.parameters
         last = spec.attempts or parameters.attempts
         this = object()

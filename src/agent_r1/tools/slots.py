@@ -15,10 +15,10 @@ _slots: WeakKeyDictionary[asyncio.AbstractEventLoop, _Slots] = WeakKeyDictionary
 
 
 def slot(function: Callable[..., Any], limit: int | None) -> AbstractAsyncContextManager[Any]:
-    """Holds one of the function's ``limit`` slots, waiting for it; first come, first served.
+    """Waits for one of the function's ``limit`` slots and holds it; first come, first served.
 
-    Methods bound to different instances are one function: a tool of each trajectory's own
-    environment is still one tool.
+    Methods bound to different instances are one function: every trajectory has its own environment,
+    but they share the tool.
     """
     if limit is None:
         return contextlib.nullcontext()

@@ -35,11 +35,11 @@ class ToolSpec:
     arguments: type[BaseModel]
     """The same schema as a validator."""
     is_method: bool
-    """The function's first parameter is ``self`` and not yet bound."""
+    """Whether the function's first parameter is ``self`` and not yet bound."""
     timeout_s: float | None = None
     """Seconds per attempt; None means the runtime's own."""
     attempts: int | None = None
-    """Tries of a failing call; None means the runtime's own. 1 for what must not happen twice."""
+    """Attempts of a failing call; None means the runtime's own. 1 if it must not happen twice."""
     concurrency: int | None = None
     """Calls at once, over all trajectories; None means the runtime's own."""
     isolated: bool = False
@@ -64,7 +64,7 @@ class ToolSpec:
     def validate(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The arguments as the function takes them; defaults are left to the function.
 
-        Types are strict as JSON is: ``"5"`` is no integer, ``5`` is a number.
+        Types are as strict as in JSON: ``"5"`` is not an integer, ``5`` is a number.
 
         Raises:
             BadArguments: one is missing, unknown, or of the wrong type; the message names it.
@@ -128,7 +128,7 @@ def tool(
     concurrency: int | None = None,
     isolated: bool = False,
 ) -> ToolSpec | Callable[[Callable[..., Any]], ToolSpec]:
-    """Make a function or method, sync or async, a tool; use it bare or with arguments.
+    """Turn a function or method, sync or async, into a tool; use it bare or with arguments.
 
     The schema comes from the type hints, the description from the docstring, the descriptions of
     the arguments from its ``Args:`` section. What the function returns is what the agent reads:
@@ -138,14 +138,14 @@ def tool(
         function: the function; a first parameter called ``self`` makes it a method.
         name: what the agent calls it; the function's name by default.
         timeout_s: seconds per attempt, instead of the runtime's.
-        attempts: tries of a failing call, instead of the runtime's.
+        attempts: attempts of a failing call, instead of the runtime's.
         concurrency: calls at once over all trajectories, instead of the runtime's.
-        isolated: run it in a worker process: for what may hang, crash, or hold the interpreter. It
-            must be a function that can be imported, as it knows nothing of the episode.
+        isolated: run it in a worker process, for code that may hang, crash, or hold the
+            interpreter. It must be a function that can be imported, without the episode's state.
 
     Raises:
-        TypeError: a parameter has no type hint or one that JSON cannot say, or cannot be passed by
-            name; or an isolated one is a method or was made inside a function.
+        TypeError: a parameter has no type hint, has one without a JSON schema, or cannot be passed
+            by name; or an isolated tool is a method, or is defined inside a function.
     """
 
     def specify(decorated: Callable[..., Any]) -> ToolSpec:
@@ -185,8 +185,8 @@ def _specify(function: Callable[..., Any], name: str) -> ToolSpec:
 def _check_importable(spec: ToolSpec) -> None:
     if spec.is_method:
         raise TypeError(
-            f"tool '{spec.name}' is isolated, so it cannot take `self`: its process knows nothing "
-            "of the episode. Make it a function of its arguments"
+            f"tool '{spec.name}' is isolated, so it cannot take `self`: its process does not have "
+            "the environment. Make it a function of its arguments"
         )
     if "<" in spec.function.__qualname__:
         raise TypeError(
@@ -202,7 +202,7 @@ def _validator(
     documented: dict[str, str],
 ) -> type[BaseModel]:
     """A model with a field per parameter. Fields are numbered and aliased, because a parameter may
-    have a name that a model cannot (``json``, ``copy``, ``_private``)."""
+    have a name that a model's field cannot have (``json``, ``copy``, ``_private``)."""
     try:
         hints = get_type_hints(function, include_extras=True)
     except NameError as error:
@@ -221,7 +221,7 @@ def _validator(
 
 
 def _json_schema(arguments: type[BaseModel]) -> dict[str, Any]:
-    """The model's schema without what tells a language model nothing: titles."""
+    """The model's schema without titles, which mean nothing to a language model."""
     schema = arguments.model_json_schema(by_alias=True)
     for part in (schema, *schema.get("properties", {}).values()):
         part.pop("title", None)

@@ -1,9 +1,9 @@
 """Calls under a time limit: coroutines on the event loop, blocking functions in worker threads.
 
-`asyncio.to_thread` will not do here: its threads are joined when the loop and the interpreter end,
-so one call that never returns would hang the program. These are daemons, and a thread whose call
-ran out of time is written off: it counts no longer, and ends when (if) its call returns. Threads
-cannot be killed; what must not outlive its time limit belongs in a process.
+`asyncio.to_thread` does not work here: its threads are joined when the loop and the interpreter
+end, so one call that never returns would hang the program. These threads are daemons. One whose
+call ran out of time is written off: it no longer counts, and ends if its call ever returns. Threads
+cannot be killed, so what must not outlive its time limit belongs in a process.
 """
 
 from __future__ import annotations
@@ -21,20 +21,19 @@ from typing import Any
 from agent_r1.tools.failures import RemoteFailure, reason
 
 MAX_THREADS = 32
-"""Blocking calls at once: tools wait for disks and servers, so more than cores; but a thousand
-trajectories must not start a thousand threads."""
-
+"""Blocking calls at once. Tools wait for disks and servers, so more than there are cores; but a
+thousand trajectories must not start a thousand threads."""
 
 CANCEL_S = 1.0
-"""Seconds that a cancelled coroutine has for its cleaning up; then it is closed."""
+"""Seconds that a cancelled coroutine has to clean up; then it is closed."""
 
 
 class TimeLimitExceeded(Exception):
-    """A call ran out of time. Not a TimeoutError: that may be the function's own."""
+    """A call ran out of time. Not a TimeoutError, which may be the function's own."""
 
 
 class _Job:
-    """A call on its way through a worker; its futures belong to the loop that asked."""
+    """A call on its way through a worker; its futures belong to the caller's event loop."""
 
     def __init__(self, function: Callable[[], Any]):
         self.function = function
@@ -45,8 +44,8 @@ class _Job:
         self.abandoned = False
         self.ended = False
 
-    def tell(self, future: asyncio.Future, value: Any) -> None:
-        """Resolve a future from a worker; if the loop is gone or waits no longer, nobody cares."""
+    def settle(self, future: asyncio.Future[Any], value: Any) -> None:
+        """Resolve a future from a worker; ignored if the loop is closed or no longer waits."""
 
         def resolve() -> None:
             if not future.done():
@@ -56,11 +55,12 @@ class _Job:
             self.loop.call_soon_threadsafe(resolve)
 
     def execute(self) -> None:
+        outcome: tuple[Any, BaseException | None]
         try:
             outcome = (self.context.run(self.function), None)
-        except BaseException as error:  # handed to the caller, who raises it
+        except BaseException as error:  # the caller raises it
             outcome = (None, error)
-        self.tell(self.finished, outcome)
+        self.settle(self.finished, outcome)
 
 
 class WorkerThreads:
@@ -74,7 +74,9 @@ class WorkerThreads:
         self._idle = 0
 
     async def run(self, function: Callable[[], Any], timeout_s: float | None = None) -> Any:
-        """The function's value. Waiting for a free thread does not count against the time limit.
+        """Call the function in a thread and return its value.
+
+        Waiting for a free thread does not count against the time limit.
 
         Raises:
             TimeLimitExceeded: it ran longer than ``timeout_s``; its thread is written off.
@@ -125,7 +127,7 @@ class WorkerThreads:
                 self._wake.wait_for(lambda: self._jobs)
                 self._idle -= 1
                 job = self._jobs.popleft()
-            job.tell(job.started, None)
+            job.settle(job.started, None)
             job.execute()
             with self._wake:
                 job.ended = True
@@ -140,14 +142,14 @@ WORKERS = WorkerThreads()
 async def call_within(timeout_s: float | None, function: Callable[[], Any]) -> Any:
     """Call a function, sync or async, and stop waiting for it after ``timeout_s`` seconds.
 
-    A sync function may give an awaitable: it is awaited, under the same limit once more.
+    If a sync function returns an awaitable, that is awaited, with the same limit again.
 
     Raises:
         TimeLimitExceeded: it ran out of time; a coroutine is cancelled, a thread written off.
-        Exception: what the function raised.
-        RemoteFailure: it raised what is no `Exception`: ``SystemExit``, its own cancellation, the
-            panic of a library written in Rust. Such a thing ends a call, and not the program.
-        KeyboardInterrupt: of the user, who stopped the program in the middle of a coroutine.
+        Exception: what the function raised; a RuntimeError if it cancelled itself.
+        RemoteFailure: it raised something that is not an `Exception`, such as ``SystemExit`` or a
+            panic of a library written in Rust. That ends the call, not the program.
+        KeyboardInterrupt: the user stopped the program while a coroutine ran.
     """
     if not inspect.iscoroutinefunction(function):
         value = _value(*await WORKERS.run(functools.partial(_called, function), timeout_s))
@@ -169,7 +171,7 @@ async def _awaited_within(timeout_s: float | None, awaitable: Awaitable[Any]) ->
 
 
 def _called(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
-    """The function's value or what it raised. No signal interrupts a thread: it is all its own."""
+    """The function's value or what it raised. Signals do not reach threads, so it is its own."""
     try:
         return function(), None
     except BaseException as error:
@@ -177,7 +179,7 @@ def _called(function: Callable[[], Any]) -> tuple[Any, BaseException | None]:
 
 
 async def _awaited(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None]:
-    """What is awaited or what it raised: a SystemExit in a task would end the event loop."""
+    """The awaited value or what was raised: a SystemExit in a task would end the event loop."""
     try:
         return await awaitable, None
     except KeyboardInterrupt:
@@ -187,7 +189,7 @@ async def _awaited(awaitable: Awaitable[Any]) -> tuple[Any, BaseException | None
 
 
 def _value(value: Any, error: BaseException | None) -> Any:
-    if isinstance(error, asyncio.CancelledError):  # ours would have been raised elsewhere
+    if isinstance(error, asyncio.CancelledError):  # the caller's own is raised elsewhere
         raise RuntimeError("the call cancelled itself") from error
     if error is not None and not isinstance(error, Exception):
         raise RemoteFailure(reason(error)) from error
@@ -197,8 +199,8 @@ def _value(value: Any, error: BaseException | None) -> Any:
 
 
 def _close(task: asyncio.Task[Any], awaitable: Awaitable[Any]) -> None:
-    """End a coroutine that went on after its cancellation: the event loop would wait for it."""
+    """End a coroutine that ignores its cancellation: the event loop would wait for it."""
     if not task.done() and isinstance(awaitable, Coroutine):
-        with contextlib.suppress(RuntimeError):  # it ignores this, too
+        with contextlib.suppress(RuntimeError):  # it ignores the closing, too
             awaitable.close()
         task.cancel()

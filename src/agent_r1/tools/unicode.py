@@ -1,4 +1,4 @@
-"""Text that comes from outside, made safe to tokenise and to save."""
+"""Makes text from outside safe to tokenise and to save."""
 
 from __future__ import annotations
 

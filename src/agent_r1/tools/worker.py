@@ -1,9 +1,8 @@
-"""What runs in a worker process: reads calls, one JSON object a line, and answers each.
+"""Runs in a worker process: reads calls, one JSON object per line, and answers each.
 
-Standard input and output are the connection, so they are moved away before any tool can touch
-them: what a tool prints goes to standard error, and what it reads is empty. A thread reads the
-calls; when there can be no more, the program is gone, and the whole process group ends with it,
-even in the middle of a call.
+Standard input and output are the connection, so they are moved before a tool can touch them: what a
+tool prints goes to standard error, and its standard input is empty. A thread reads the calls. When
+they end, the program is gone, and the thread kills the whole process group, even during a call.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from agent_r1.tools.output import output
 from agent_r1.tools.spec import ToolSpec, tool
 
 _scripts: dict[str, ModuleType] = {}
-"""File → the module that was made of it."""
+"""File → the module made from it."""
 
 
 def serve() -> None:
@@ -42,7 +41,7 @@ def serve() -> None:
     while True:
         request = calls.get()
         answer = _answer(request, answers)
-        if os.getpid() != me:  # a fork that the tool made and let return: the call is not its own
+        if os.getpid() != me:  # the tool forked, and this is the child: the call is the parent's
             os._exit(0)
         _send(answers, request, answer)
 
@@ -71,13 +70,13 @@ def _answer(request: Mapping[str, Any], answers: TextIO) -> dict[str, Any]:
         return {"bad_arguments": str(error)}
     except EnvironmentFailure as failure:
         return {"environment_failure": short(str(failure))}
-    except BaseException as error:  # a KeyboardInterrupt of a tool is its failure, too
+    except BaseException as error:  # a KeyboardInterrupt by a tool is its failure, too
         return {"failed": reason(error)}
     return {"text": text, "length": length}
 
 
 def _find(request: Mapping[str, Any]) -> ToolSpec:
-    """The tool; a function that was made a tool elsewhere is made one again."""
+    """The tool; a plain function, whose tool has another name, is made one again."""
     if request["file"]:
         found: Any = _script(request["file"])
         for name in request["qualname"].split("."):

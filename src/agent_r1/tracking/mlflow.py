@@ -1,13 +1,14 @@
 """MLflow: a parent run per experiment, a child run per attempt at an iteration.
 
-1. The parent carries the parameters and, step by step, the curves over the iterations; its id is
-   kept beside the experiment's manifests, so that a resumed experiment continues it.
-2. A Kedro run of an iteration (or of ``base``, ``iter_00000``) is a child: its metrics by step, the
-   version of every dataset it wrote and the manifest of every node as tags, FAILED if it failed.
-   Logging a step twice appends in MLflow, so a second attempt is a second child, which says what
-   it ``replaces``. One that was made ``aside`` adds nothing to the parent's curves.
-3. Only what is committed is told. An attempt that was killed before it could tell is told of by
-   the next process, from the tables on the disk.
+1. The parent has the parameters and the curves over the iterations. Its id is kept in the
+   experiment's folder, so that a resumed experiment continues it.
+2. A Kedro run of an iteration (or of ``base``, ``iter_00000``) is a child: its metrics by step, and
+   as tags the version of every dataset it wrote and the manifest of every node; FAILED if it
+   failed. MLflow appends when a step is logged twice, so a second attempt is a second child, whose
+   tag ``replaces`` names the first. An attempt that was set aside adds nothing to the parent's
+   curves.
+3. Only what is committed is logged. If an attempt is killed before it logs, the next process logs
+   it from the tables on the disk.
 4. Everything goes through `MlflowClient`: no global "active run" can leak from one run into the
    next. Metrics are sent once per run, in one batch.
 """
@@ -35,9 +36,9 @@ if TYPE_CHECKING:
 Status = Literal["FINISHED", "FAILED", "KILLED"]
 
 _BATCH = 100
-"""Parameters or tags that MLflow takes at once; ten times as many metrics."""
+"""MLflow takes at most this many parameters or tags at once, and ten times as many metrics."""
 _LONGEST = 500
-"""Characters of a parameter that are kept."""
+"""Characters of a parameter's value that are logged."""
 
 
 class Tracker:
@@ -46,7 +47,7 @@ class Tracker:
     def __init__(self, experiment: Experiment, tracking_uri: str) -> None:
         """
         Args:
-            experiment: its name is that of the parent run, whose id is kept in its folder.
+            experiment: the parent run gets its name, and the parent's id is kept in its folder.
             tracking_uri: see `agent_r1.configuration.groups.MlflowParameters`; a relative sqlite
                 path is below the project.
         """
@@ -57,12 +58,12 @@ class Tracker:
         self._client: MlflowClient | None = None
         self._parent: str | None = None
         self._status = "FINISHED"
-        """Of the parent, once nothing runs any more."""
+        """The parent's status after the last attempt."""
         self._child: str | None = None
 
     @property
     def client(self) -> MlflowClient:
-        """Made on first use: importing MLflow takes seconds, and so does a new database."""
+        """Made on first use: importing MLflow and making a database take seconds."""
         if self._client is None:
             from mlflow.tracking import MlflowClient
 
@@ -73,8 +74,7 @@ class Tracker:
         return self._client
 
     def _alone(self) -> AbstractContextManager[None]:
-        """Two processes that make a database, or the same MLflow experiment, get in each other's
-        way."""
+        """Two processes must not create a database or an MLflow experiment at the same time."""
         return one_at_a_time(self._project / "data/.mlflow.lock")
 
     def open(
@@ -83,9 +83,9 @@ class Tracker:
         parameters: Mapping[str, Any],
         tags: Mapping[str, str] | None = None,
     ) -> str:
-        """The id of the parent run: the one of an earlier process if it is still there.
+        """The id of the parent run; an earlier process may have made it.
 
-        A new one gets the parameters and the tags.
+        A new parent gets the parameters and the tags.
         """
         if self._parent is None:
             known = self._known_parent()
@@ -95,7 +95,7 @@ class Tracker:
     def start_child(
         self, name: str, version: str, nodes: Sequence[str], parameters: Mapping[str, Any]
     ) -> str:
-        """Start an attempt at a stage: a Kedro run of these nodes, which saves this version."""
+        """Start the child run of an attempt: a Kedro run of these nodes with this save version."""
         assert self._parent is not None, "open() comes first"
         parent = self.client.get_run(self._parent)
         run = self.client.create_run(
@@ -113,7 +113,7 @@ class Tracker:
         return self._child
 
     def end_child(self, name: str, produced: Produced, status: Status = "FINISHED") -> None:
-        """End the attempt at the stage ``name``."""
+        """Log what the attempt at the stage ``name`` produced, and end its child run."""
         if self._child is not None:
             self._tell(self.open("", {}), self._child, name, produced)
             self.client.set_terminated(self._child, status)
@@ -122,7 +122,7 @@ class Tracker:
     def _tell(
         self, parent: str, child: str, name: str, produced: Produced, told: bool = False
     ) -> None:
-        """What an attempt gave; ``told``: perhaps the parent knows it already."""
+        """Log what an attempt produced; ``told``: the parent may have it already."""
         tags = {f"dataset.{dataset}": version for dataset, version in produced.versions.items()}
         self._log(child, points=produced.points, tags=tags | manifest_tags(produced.manifests))
         if produced.aside or not name.startswith("iter_"):
@@ -145,7 +145,7 @@ class Tracker:
             self.client.log_artifact(self._parent, str(path))
 
     def close(self, status: Status | None = None) -> None:
-        """Nothing of the experiment runs any more; None leaves the parent as it was before."""
+        """End the parent run; None leaves it the status it had before."""
         if self._parent is not None:
             self._status = status or self._status
             self.client.set_terminated(self._parent, self._status)
@@ -153,9 +153,9 @@ class Tracker:
             self._parent = None
 
     def settle(self) -> None:
-        """The experiment is complete; close what a process that was killed in the end left open.
+        """End a parent run that a killed process left open, when the experiment is complete.
 
-        Nothing is imported or asked if there is nothing.
+        Without one, MLflow is not imported.
         """
         if self._read_state().get("open"):
             self._parent = self._known_parent()
@@ -171,7 +171,7 @@ class Tracker:
             parent = self.client.get_run(state["parent"])
         except MlflowException:  # the database was deleted, or is another one
             return None
-        if parent.info.status == "RUNNING":  # whoever ran it was killed: the lock is ours
+        if parent.info.status == "RUNNING":  # its process was killed, because we hold the lock
             self._status = "KILLED"
             self._close_orphans(parent)
         else:
@@ -185,7 +185,7 @@ class Tracker:
         self, mlflow_experiment: str, parameters: Mapping[str, Any], tags: Mapping[str, str]
     ) -> str:
         experiment_id = self._experiment_id(mlflow_experiment)
-        # Of a parent that was killed before its id was on the disk nothing else would be known.
+        # A process may have been killed between creating a parent and writing its id.
         mine = {"agent_r1.folder": str(self._state.parent)}
         lost = f"tags.`agent_r1.folder` = '{self._state.parent}' and attributes.status = 'RUNNING'"
         for run in self.client.search_runs([experiment_id], lost):
@@ -205,7 +205,7 @@ class Tracker:
             return client.create_experiment(name, (self._project / "mlartifacts" / name).as_uri())
 
     def _close_orphans(self, parent: Run) -> None:
-        """End the children that a killed process left open, and tell what they committed."""
+        """Log what the children of a killed process committed, and end them."""
         mine = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'"
         running = f"{mine} and attributes.status = 'RUNNING'"
         for child in self.client.search_runs([parent.info.experiment_id], running):
@@ -248,10 +248,10 @@ class Tracker:
 
 
 def manifest_tags(manifests: Sequence[tuple[str, Manifest]]) -> dict[str, str]:
-    """What a child run says of its node runs.
+    """The tags of a child run that describe its node runs.
 
-    ``manifest.<node>`` is the manifest's path and seal; ``replaces`` the versions of the runs that
-    were current before, if there were any; ``aside`` whether one is kept beside the experiment.
+    ``manifest.<node>``: the manifest's path and seal. ``replaces``: the versions that were current
+    before, if any. ``aside``: one of the results is set aside.
     """
     tags = {f"manifest.{each.stage}": f"{path} sha256:{each.seal}" for path, each in manifests}
     replaced = sorted({each.replaces for _, each in manifests if each.replaces is not None})
@@ -263,7 +263,7 @@ def manifest_tags(manifests: Sequence[tuple[str, Manifest]]) -> dict[str, str]:
 
 
 def absolute_uri(tracking_uri: str, project: Path) -> str:
-    """A sqlite URI with an absolute path; other URIs as they are."""
+    """A sqlite URI with an absolute path; other URIs unchanged."""
     scheme = "sqlite:///"
     if not tracking_uri.startswith(scheme):
         return tracking_uri

@@ -1,4 +1,4 @@
-"""Which numbers of a node's outputs are worth a curve; for MLflow and the progress display."""
+"""The metrics in a node's outputs, for MLflow and the progress display."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Point(NamedTuple):
     """One value of a metric."""
 
     name: str
-    """``reward/mean``; characters that MLflow accepts."""
+    """Such as ``reward/mean``; only characters that MLflow accepts."""
     value: float
     step: int
-    """Optimizer step inside the iteration for the metrics of an update, else 0."""
+    """Optimizer step within the iteration for metrics of an update, else 0."""
 
 
 EVALUATED = ("exact_match", "greedy_exact_match", "f1", "mean_steps", "mean_return")
@@ -27,12 +27,12 @@ EVALUATED = ("exact_match", "greedy_exact_match", "f1", "mean_steps", "mean_retu
 
 
 def has_points(dataset: str) -> bool:
-    """Whether the dataset is one that metrics are read from."""
+    """Whether metrics are read from this dataset."""
     return dataset.rpartition(".")[2] in _READERS
 
 
 def points(dataset: str, data: object) -> list[Point]:
-    """The metrics in one output of a node; none for datasets without any."""
+    """The metrics in one output of a node; empty for a dataset without metrics."""
     read = _READERS.get(dataset.rpartition(".")[2])
     if read is None or not isinstance(data, pd.DataFrame) or data.empty:
         return []
@@ -40,7 +40,7 @@ def points(dataset: str, data: object) -> list[Point]:
 
 
 def _rewards(rewards: pd.DataFrame) -> Iterator[Point]:
-    """Means over the scored trajectories: an unscored one is not a zero."""
+    """Means over the scored trajectories. An unscored one does not count as 0."""
     trajectories = rewards.drop_duplicates("trajectory_id")
     scored = trajectories["trajectory_reward"].dropna().astype(float)
     if len(scored):
@@ -68,7 +68,7 @@ def _rollouts(rollouts: pd.DataFrame) -> Iterator[Point]:
 
 
 def _sampled_groups(groups: pd.DataFrame) -> Iterator[Point]:
-    """Of dynamic sampling; ``missing_groups`` is how many of those asked for have no signal."""
+    """Dynamic sampling; ``missing_groups``: requested groups that are still without a signal."""
     dropped = ~groups["kept"].astype(bool)
     wanted = int((groups["round"] == 1).sum())
     yield Point("rollout/sampling_rounds", float(groups["round"].max()), 0)

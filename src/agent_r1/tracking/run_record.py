@@ -1,4 +1,4 @@
-"""What one Kedro run produces, for whoever tells about it."""
+"""What one Kedro run produces, for MLflow and the progress display."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from agent_r1.tracking.run_metrics import Point, has_points, points
 
 @dataclass(frozen=True, slots=True)
 class Produced:
-    """What the committed node runs of a Kedro run gave; what was not committed is no result."""
+    """What a Kedro run has committed."""
 
     manifests: tuple[tuple[str, Manifest], ...]
-    """With their paths below the store's root."""
+    """(path below the folder of manifests, manifest)."""
     points: tuple[Point, ...]
 
     @property
@@ -32,12 +32,12 @@ class Produced:
 
     @property
     def aside(self) -> bool:
-        """Whether any of it stands beside the experiment."""
+        """Whether any of it is set aside."""
         return any(manifest.aside for _, manifest in self.manifests)
 
 
 class RunRecord:
-    """What one Kedro run produced so far."""
+    """What a Kedro run has produced so far."""
 
     def __init__(self, run_params: dict[str, Any], pipeline: Pipeline) -> None:
         self.version: str = run_params["run_id"]
@@ -51,17 +51,17 @@ class RunRecord:
         self._started = time.monotonic()
 
     def saved(self, dataset: str, data: Any) -> None:
-        """An output was saved."""
+        """Note a saved output and its metrics."""
         self.written.append(dataset)
         self._points[dataset] = points(dataset, data)
 
     @property
     def points(self) -> list[Point]:
-        """The metrics of everything that was saved."""
+        """The metrics of all saved outputs."""
         return [point for found in self._points.values() for point in found]
 
     def produced(self, store: ManifestStore) -> Produced:
-        """What is committed of it."""
+        """The part that is committed."""
         manifests = _manifests(store, self.nodes, self.version)
         committed = (record.dataset for _, each in manifests for record in each.outputs)
         found = (point for name in committed for point in self._points.get(name, ()))
@@ -69,12 +69,12 @@ class RunRecord:
 
     @property
     def seconds(self) -> float:
-        """Since the run began."""
+        """Wall-clock seconds since the run began."""
         return time.monotonic() - self._started
 
 
 def produced_by(experiment: Experiment, nodes: Iterable[str], version: str) -> Produced:
-    """What a run that was killed has committed; read from the disk."""
+    """What a killed run has committed, read from the disk."""
     manifests = _manifests(experiment.manifests, nodes, version)
     found: list[Point] = []
     for _, manifest in manifests:

@@ -26,6 +26,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 from transformers import AutoModel, PreTrainedModel
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import Parameters
 from agent_r1.storage.atomic import named_in_errors
 from agent_r1.training.batching import MicroBatch
@@ -41,7 +42,7 @@ from agent_r1.training.policy import refuse_pickles
 _ABOUT, _HEAD = "critic.json", "value_head.safetensors"
 
 
-class CriticError(ValueError):
+class CriticError(UserError, ValueError):
     """A folder is no critic, or not the one that is configured; the message says what to do."""
 
 

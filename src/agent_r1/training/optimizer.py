@@ -20,6 +20,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import Parameters
 from agent_r1.storage.atomic import named_in_errors
 
@@ -34,7 +35,7 @@ Decay = Annotated[float, Field(ge=0, lt=1)]
 """What a moment keeps of itself at each step."""
 
 
-class TrainerStateError(ValueError):
+class TrainerStateError(UserError, ValueError):
     """A trainer state does not fit the model that it is restored to."""
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
+from agent_r1.errors import UserError
 from agent_r1.parameters import Parameters
 from agent_r1.storage.atomic import named_in_errors
 
@@ -30,7 +31,7 @@ _VOCABULARIES = {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.jso
 """A tokenizer can be built from any of these, and from nothing less."""
 
 
-class ModelFolderError(ValueError):
+class ModelFolderError(UserError, ValueError):
     """A folder cannot be used as a policy; the message says what is wrong with it."""
 
 

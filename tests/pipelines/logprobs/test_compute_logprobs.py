@@ -11,7 +11,7 @@ from agent_r1 import tables
 from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.training.optimizer import write_empty
 from tests.support.step_tables import rollouts, step
-from tests.support.tiny_policies import write_policy
+from tests.support.tiny_models import write_policy
 
 TABLE = rollouts(
     step("p/0", 0, [1, 2], [3, 4, 5]),

@@ -6,8 +6,7 @@ import shutil
 
 import pandas as pd
 import pytest
-import torch
-from transformers import Gemma3Config, GPT2Config, LlamaConfig, LlamaForCausalLM
+from transformers import Gemma3Config, GPT2Config
 
 from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
@@ -22,6 +21,7 @@ from agent_r1.pipelines.rollout.nodes import (
 from agent_r1.rollout import BrokenEnvironmentError, RolloutParameters, replay_trajectories
 from agent_r1.storage.hashing import folder_sha256
 from tests.support.invariants import check_tables
+from tests.support.tiny_models import write_stopping_policy
 
 ROLLOUT = {
     "tasks_per_iteration": 3,
@@ -36,24 +36,7 @@ CHAT = {"system": "Answer."}
 def policy(policy_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("random") / "policy"
     shutil.copytree(policy_folder, folder)
-    torch.manual_seed(0)
-    vocabulary = len(load_tokenizer(folder))
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=256,
-    )
-    model = LlamaForCausalLM(config)
-    # A random policy hardly ever stops; this one does, so that turns are parsed and go on.
-    stop = load_tokenizer(folder).convert_tokens_to_ids("<|im_end|>")
-    with torch.no_grad():
-        model.lm_head.weight[stop] *= 60
-    model.save_pretrained(folder)
-    return folder
+    return write_stopping_policy(folder, "<|im_end|>")
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty
 from agent_r1.training.policy import ModelFolderError
 from tests.support.step_tables import rollouts, step
-from tests.support.tiny_policies import VOCABULARY, write_policy
+from tests.support.tiny_models import VOCABULARY, write_policy
 
 RANDOM = np.random.default_rng(0)
 DEMONSTRATIONS = rollouts(

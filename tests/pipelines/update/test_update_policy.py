@@ -21,7 +21,7 @@ from agent_r1.schemas import SchemaError
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import write_empty
 from tests.support.step_tables import rewards, rollouts, step
-from tests.support.tiny_policies import VOCABULARY, write_policy
+from tests.support.tiny_models import VOCABULARY, write_policy
 
 RANDOM = np.random.default_rng(0)
 TABLE = rollouts(

@@ -1,4 +1,4 @@
-"""The levels of isolation that this machine gives: tests run at each, and their names say which.
+"""The levels of isolation of this machine: tests run at each, and their names say which.
 
 The strongest one is tested always; the others by ``-m slow``.
 """
@@ -29,8 +29,8 @@ for _level in ISOLATING:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """One test per level for whoever asks for ``level``; for ``named_level``, also those that are
-    not to be had here, skipped with the reason."""
+    """One test per level, if the test takes ``level``; with ``named_level``, levels that are not
+    available here are tests, too, skipped with the reason."""
     if "named_level" in metafunc.fixturenames:
         skips = {level: pytest.mark.skip(why) for level, why in REFUSED.items()}
         named = [
@@ -50,7 +50,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def limits(level: Level) -> SandboxParameters:
-    """Limits that a hostile program reaches soon, and an honest one on a slow machine does not."""
+    """Limits that a hostile program reaches soon, but not an honest one on a slow machine."""
     return SandboxParameters(
         isolation=level,
         timeout_s=PATIENT_S,

@@ -54,7 +54,7 @@ def test_p34_a_cheat_does_not_pass(name: str, level: Level, limits: SandboxParam
 
 
 def test_p34_the_answers_are_not_in_the_solutions_process(level: Level, limits: SandboxParameters):
-    """It sees each argument, and never what is expected of it."""
+    """It gets each argument, but never the expected answer."""
     spy = """
         import gc
         def double(x):
@@ -90,5 +90,5 @@ def test_p34_careless_tests_are_not_passed_by_a_trick(
 ):
     solution, tests = CARELESS_TESTS[name]
     namespace: dict = {}
-    exec(f"{solution}\n{tests}", namespace)  # it is a trick that works
+    exec(f"{solution}\n{tests}", namespace)  # the trick works in one process
     assert not run_tests(solution, tests, entry_point="double", parameters=limits).passed

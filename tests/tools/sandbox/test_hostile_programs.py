@@ -41,7 +41,7 @@ def orphans(before: set[int]) -> set[str]:
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             command = Path("/proc", name, "cmdline").read_bytes().replace(b"\0", b" ")
-            # A name may be any bytes, and hostile programs have such names.
+            # A name may be any bytes, and hostile programs use that.
             parent = int(Path("/proc", name, "stat").read_bytes().rpartition(b")")[2].split()[1])
         except OSError:
             continue
@@ -52,7 +52,7 @@ def orphans(before: set[int]) -> set[str]:
 
 
 def processes() -> set[int]:
-    """All that run now."""
+    """All processes that run now."""
     return {int(name) for name in os.listdir("/proc") if name.isdigit()}
 
 
@@ -70,7 +70,7 @@ def program(attack: Attack) -> str:
 
 @pytest.fixture
 def secret(monkeypatch: pytest.MonkeyPatch):
-    """A file that anyone may read, and a socket for anyone, in a folder that anyone may enter."""
+    """A file and a socket that anyone may use, in a folder that anyone may enter."""
     monkeypatch.setenv(CANARY, "canary")
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
@@ -89,7 +89,7 @@ UNTIL_STOPPED = (
     "stopping itself",
     "thread bomb",
 )
-"""These use all of their time, as the fork bomb does; that one is enough for every day."""
+"""These use all of their time, as the fork bomb does; only that one runs every day."""
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ def test_it_is_contained(name: str, level: Level, limits: SandboxParameters, sec
     if name in NEED_HIDDEN_FILES and not probe(level).hides_files:
         pytest.skip("documented: without Landlock, level rlimits does not hide files")
     before = processes()
-    told = json.dumps([str(secret), os.getpid(), str(Path(agent_r1.__file__).parent)])
-    result = Sandbox(limited(limits, attack)).run(program(attack), stdin=told + "\n")
+    places = json.dumps([str(secret), os.getpid(), str(Path(agent_r1.__file__).parent)])
+    result = Sandbox(limited(limits, attack)).run(program(attack), stdin=places + "\n")
     assert left_running(before) == []
     assert "ESCAPED" not in result.stdout
     assert "attempt(" not in attack.source or "-" in result.stdout
@@ -120,7 +120,7 @@ def test_it_is_contained(name: str, level: Level, limits: SandboxParameters, sec
 def test_as_a_solution_it_does_not_pass(name: str, level: Level, limits: SandboxParameters):
     attack = ATTACKS[name]
     before = processes()
-    # A solution's output goes nowhere, so an endless one uses all of its processor time.
+    # A solution's output is discarded, so an endless one uses all of its processor time.
     parameters = limited(limits, attack).model_copy(update={"cpu_s": 2})
     verdict = run_tests(program(attack), "assert f(2) == 4", entry_point="f", parameters=parameters)
     assert not verdict.passed
@@ -137,6 +137,6 @@ def test_what_rlimits_leaves_open(
     assert result.stdout == f"{visible and level is Level.RLIMITS}\n"
 
 
-def test_the_attacks_are_as_many_as_are_asked_for():
+def test_there_are_enough_attacks():
     assert len(ATTACKS) >= 30
     assert set(UNTIL_STOPPED) < set(ATTACKS)

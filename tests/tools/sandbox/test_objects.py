@@ -130,7 +130,7 @@ def flip(point): return Point()
         "assert flip(Point(1, 2)).x == 2",
     ],
 )
-def test_p34_an_object_is_no_plain_value(tests: str, level: Level, limits: SandboxParameters):
+def test_p34_an_object_is_not_a_plain_value(tests: str, level: Level, limits: SandboxParameters):
     verdict = run_tests(EVIL, tests, entry_point=None, classes=["Point"], parameters=limits)
     assert not verdict.passed
 
@@ -222,7 +222,7 @@ assert short.next.next.value == 3
     assert run_tests(whole, tests, entry_point=None, prelude=link, parameters=limits).passed
 
 
-def test_what_cannot_be_sent_is_no_failure(level: Level, limits: SandboxParameters):
+def test_arguments_that_cannot_be_sent_are_not_a_failure(level: Level, limits: SandboxParameters):
     """A reward of 0 would punish the solution for it."""
     own = "class Money(float):\n    pass\n"
     with pytest.raises(TestsUnusable, match="pass a Money, which cannot be sent"):

@@ -60,7 +60,7 @@ def test_human_evals_format(level: Level, limits: SandboxParameters):
 
     assert passed(ZERO_PROMPT + "    return -xs[0] / xs[1]\n")
     assert not passed(ZERO_PROMPT + "    return 0.0\n")
-    # The helper that the tests use is the prompt's, whatever the solution makes of it.
+    # The tests use the prompt's helper, whatever the solution makes of it.
     assert not passed("def poly(xs, x): return 0\ndef find_zero(xs): return 0.0\n")
 
 
@@ -72,7 +72,7 @@ def test_mbpps_format(level: Level, limits: SandboxParameters):
     assert not run_tests(wrong, MBPP_TESTS, entry_point=None, parameters=limits).passed
 
 
-def test_a_function_named_like_a_built_in_is_named(level: Level, limits: SandboxParameters):
+def test_a_function_named_like_a_built_in_must_be_given(level: Level, limits: SandboxParameters):
     solution = "def sum(a, b):\n    return 6"
     named = run_tests(solution, "assert sum(10,15) == 6", entry_point="sum", parameters=limits)
     assert named.passed
@@ -211,8 +211,8 @@ def test_a_slow_solution(level: Level, limits: SandboxParameters):
         "import no_such_module\nassert f() == 1",
     ],
 )
-def test_unusable_tests_are_no_failure(tests: str, level: Level, limits: SandboxParameters):
-    """A reward of 0 would punish the agent for the task's defect; a pass would be for nothing."""
+def test_unusable_tests_are_not_a_failure(tests: str, level: Level, limits: SandboxParameters):
+    """A reward of 0 would punish the agent for the task's defect; a pass would be undeserved."""
     with pytest.raises(TestsUnusable):
         run_tests("def f(*_): return 1", tests, entry_point="f", parameters=limits)
 

@@ -1,4 +1,4 @@
-"""Honest programs in a sandbox: what they can do, what is told of them, and who refuses to run."""
+"""Honest programs in a sandbox: what they can do, what is reported, and when nothing runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_output_is_the_programs(level: Level, limits: SandboxParameters):
     assert 0 < result.seconds < limits.timeout_s
 
 
-def test_a_level_of_this_machine_or_why_it_is_none(named_level: Level):
+def test_a_level_is_supported_or_the_reason_why_not(named_level: Level):
     """What is skipped here is not tested on this machine at all; `pytest -rs` shows why."""
     assert Sandbox(SandboxParameters(isolation=named_level)).run("print(1)").stdout == "1\n"
 
@@ -63,7 +63,7 @@ with concurrent.futures.ThreadPoolExecutor(4) as pool: print(sum(pool.map(abs, r
         assert Sandbox(limits).run(parallel).stdout == "[1, 2]\n"
 
 
-def test_a_failure_is_told(level: Level, limits: SandboxParameters):
+def test_a_failure_is_reported(level: Level, limits: SandboxParameters):
     sandbox = Sandbox(limits)
     result = sandbox.run("import sys; sys.exit(3)")
     assert (result.status, result.exit_code) == (Status.ERROR, 3)
@@ -96,7 +96,7 @@ def test_output_is_cut_at_characters(level: Level, limits: SandboxParameters):
     assert (result.status, result.stdout) == (Status.OUTPUT, "äöüßé")
 
 
-def test_text_without_utf_8_form_does_not_break_it(level: Level, limits: SandboxParameters):
+def test_text_without_a_utf_8_form_does_not_break_it(level: Level, limits: SandboxParameters):
     result = Sandbox(limits).run("print(repr(input()), '\ud800')", stdin="a\ud800\0", files={})
     assert result.stdout == "'a?\\x00' ?\n"
 
@@ -156,7 +156,7 @@ def test_unknown_parameters_are_named():
 
 @pytest.fixture
 def nothing_offered(monkeypatch: pytest.MonkeyPatch):
-    """A machine that isolates nothing."""
+    """A machine without isolation."""
 
     def refuse(level: Level):
         raise SandboxUnavailable("not here")

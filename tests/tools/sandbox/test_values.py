@@ -123,7 +123,7 @@ class Pair:
         self.a, self.b = a, b
 
     def total(self) -> Any:
-        """A method, which nobody can replace."""
+        """A method, which cannot be replaced."""
         return self.a + self.b
 
 
@@ -147,7 +147,7 @@ def own_there_and_back(value: Any) -> Any:
     return decode(json.loads(json.dumps(encode(value, lambda _: (7, True), OWN))), own=OWN)
 
 
-def test_objects_of_own_classes_are_made_anew():
+def test_objects_of_own_classes_are_rebuilt():
     slots = Slots()
     slots.x = Colour.RED
     pair, point, held, colour = own_there_and_back([Pair(1, [2]), Point(1, 2), slots, Colour.RED])
@@ -156,13 +156,13 @@ def test_objects_of_own_classes_are_made_anew():
     assert held.x is colour is Colour.RED
 
 
-def test_objects_may_be_shared_and_lead_back():
+def test_objects_may_be_shared_and_contain_themselves():
     pair = Pair(1, None)
     pair.b = {"me": pair}
     first, second = own_there_and_back([pair, pair])
     assert first is second is first.b["me"]
     chain: Any = None
-    for number in range(5_000):  # far deeper than a list in a list could be
+    for number in range(5_000):  # far deeper than nested lists may be
         chain = Pair(number, chain)
     assert own_there_and_back(chain).b.b.a == 4_997
 

@@ -20,7 +20,7 @@ from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import TrainerStateError
 from agent_r1.training.strategies import TrainerStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
-from tests.support.tiny_policies import flat_weights, random_model, write_policy
+from tests.support.tiny_models import flat_weights, random_model, write_policy
 from tests.support.update_batches import MOVED, SAMPLED, batch, distance
 
 TORCH: dict = {"strategy": "torch"}

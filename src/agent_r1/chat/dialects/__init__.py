@@ -1,6 +1,6 @@
-"""How chat templates write tool calls: one file per dialect, found out by trying.
+"""How chat templates write tool calls: one file per dialect; trying finds the right one.
 
-A new one is a file here and a line in `DIALECTS`.
+To add a dialect, add a file here and a line in `DIALECTS`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a dialect says about the tool calls of a family of chat templates."""
+"""What a dialect is: how a family of chat templates writes tool calls."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from agent_r1.mdp import Action, ActionType, ToolCall
 
 
 class Dialect(Protocol):
-    """Reads and writes turns; that a template agrees is for `NativeTemplate` to prove."""
+    """Reads and writes turns. `NativeTemplate` proves that a template agrees."""
 
     name: str
     markup: tuple[str, ...]
-    """Its own tags: a control token where the tokenizer has one for it."""
+    """Its own tags; each is a control token if the tokenizer has one for it."""
     ends: tuple[str, ...]
-    """Control tokens that end a turn beside the one that the template writes after a call."""
+    """Control tokens that end a turn, besides the one that the template writes after a call."""
     answer_end: str | None
-    """The one that ends an answer; None for the same as after a call."""
+    """The control token that ends an answer; None if it is the same as after a call."""
     parallel: bool
     """Whether a turn may hold several calls."""
     thought: str
@@ -58,7 +58,7 @@ def spoken_answer(text: str) -> str:
     """The answer in a turn without calls: its ``<answer>`` block, or all that is not reasoning.
 
     Raises:
-        Malformed: it says nothing.
+        Malformed: the turn is empty.
     """
     said = after_reasoning(text)
     blocks = answer_blocks(said)
@@ -74,7 +74,7 @@ def thinking(thought: str) -> list[str]:
 
 
 def write_answer(action: Action, thought: str) -> list[str]:
-    """The answer alone; in a block of its own where words stand before it."""
+    """The answer; in an ``<answer>`` block if there is text before it."""
     answer = action.answer or ""
     if answer and not after_reasoning(thought).strip():
         return [*thinking(thought), answer]
@@ -82,15 +82,15 @@ def write_answer(action: Action, thought: str) -> list[str]:
 
 
 def malformed(text: str, error: Malformed) -> Action:
-    """The action that a turn is which cannot be read."""
+    """The action of a turn that cannot be read."""
     return Action(ActionType.MALFORMED, text, error=f"could not parse: {error}")
 
 
 def answered(text: str, answer: str) -> Action:
-    """The action that a turn with an answer is."""
+    """The action of a turn with an answer."""
     return Action(ActionType.ANSWER, text, answer=answer)
 
 
 def called(text: str, *calls: ToolCall) -> Action:
-    """The action that a turn with calls is."""
+    """The action of a turn with calls."""
     return Action(ActionType.TOOL_CALL, text, tool_calls=calls)

@@ -1,16 +1,18 @@
-"""Harmony's channels, as gpt-oss speaks them.
+"""Harmony's channels, as gpt-oss writes them.
 
-A turn is one or more messages, ``header<|message|>text``, parted by ``<|end|><|start|>assistant``:
+A turn is one or more messages, ``header<|message|>text``, with ``<|end|><|start|>assistant``
+between them:
 
-1. ``<|channel|>analysis`` is reasoning, ``<|channel|>commentary`` without a recipient is words.
+1. ``<|channel|>analysis`` is reasoning, ``<|channel|>commentary`` without a recipient is ordinary
+   text.
 2. A header with ``to=functions.NAME`` is a call of that tool; its text is the arguments in JSON,
    and ``<|call|>`` ends the turn. So there is one call per turn.
 3. ``<|channel|>final`` is the answer, and ``<|return|>`` ends the turn.
 
-What a template text cannot promise here, and what is therefore not claimed: that of gpt-oss writes
-``<|end|>`` behind an earlier answer where ``<|return|>`` was sampled, and takes the reasoning
-of earlier calls out once an answer follows. Both concern what comes after an answer, where an
-episode has ended; an environment that goes on after answers gets a stream with what was sampled.
+Not proven: the template of gpt-oss writes ``<|end|>`` after an earlier answer where ``<|return|>``
+was sampled, and removes the reasoning of earlier calls once an answer follows. Both concern what
+comes after an answer, where an episode has ended. An environment that continues after an answer
+gets the tokens as they were sampled.
 """
 
 from __future__ import annotations
@@ -19,13 +21,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from agent_r1.chat.call_json import (
-    Malformed,
-    check_json,
-    read_call_json,
-    skip_blanks,
-    write_call_json,
-)
+from agent_r1.chat.call_json import Malformed, check_json, read_value, skip_whitespace, write_value
 from agent_r1.chat.dialects.base import answered, assistant_message, called, malformed
 from agent_r1.chat.encoding import Markup
 from agent_r1.chat.reasoning import Spans
@@ -50,9 +46,9 @@ class HarmonyDialect:
     """See `agent_r1.chat.dialects.base.Dialect`."""
 
     name = "harmony"
-    markup = (CHANNEL, TEXT, END, "<|start|>", "<|constrain|>")
-    ends = ("<|call|>", "<|return|>")
-    answer_end = "<|return|>"
+    markup: tuple[str, ...] = (CHANNEL, TEXT, END, "<|start|>", "<|constrain|>")
+    ends: tuple[str, ...] = ("<|call|>", "<|return|>")
+    answer_end: str | None = "<|return|>"
     parallel = False
     thought = "One thought."
 
@@ -68,7 +64,7 @@ class HarmonyDialect:
             return [*pieces, Markup(f"{CHANNEL}final{TEXT}"), action.answer or ""]
         for call in action.tool_calls:
             pieces = [*pieces, f" to={_FUNCTION}{call.name}"]
-            pieces += [Markup(f"{CHANNEL}commentary json{TEXT}"), write_call_json(call.arguments)]
+            pieces += [Markup(f"{CHANNEL}commentary json{TEXT}"), write_value(call.arguments)]
         return pieces
 
     def read(self, text: str) -> Action:
@@ -99,10 +95,10 @@ class HarmonyDialect:
 
 
 def _messages(text: str) -> Iterator[_Message]:
-    """The turn's messages. The last one is open; a call or an answer is all that is left.
+    """The turn's messages. The last one is open; a call or an answer takes the rest of the turn.
 
     Raises:
-        Malformed: there is text that is in no message.
+        Malformed: there is text outside of a message.
     """
     begin = 0
     while begin < len(text):
@@ -129,10 +125,10 @@ def _call(recipient: str, text: str) -> ToolCall:
     name = recipient.removeprefix(_FUNCTION)
     if name == recipient:
         raise Malformed(f"'{recipient[:30]}' is no tool: calls are to functions.NAME")
-    value, end = read_call_json(text, skip_blanks(text, 0))
+    value, end = read_value(text, skip_whitespace(text, 0))
     if not isinstance(value, dict):
         raise Malformed("the arguments of the tool call are not a JSON object")
-    if skip_blanks(text, end) < len(text):
+    if skip_whitespace(text, end) < len(text):
         raise Malformed("text after the tool call: one call per turn, and nothing behind it")
     check_json(value)
     return ToolCall(name, value)

@@ -1,20 +1,14 @@
 """``{"name": …, "parameters": …}``, as the templates of Llama 3.1 and 3.2 write it.
 
-A turn that begins with ``{`` is a call; words may stand before it only if ``<|python_tag|>`` comes
-between. One call per turn: the templates refuse more. A turn without a call is the answer.
+A turn that begins with ``{`` is a call. Text before a call is allowed only if ``<|python_tag|>``
+separates them. One call per turn: the templates refuse more. A turn without a call is the answer.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from agent_r1.chat.call_json import (
-    Malformed,
-    read_call,
-    read_call_json,
-    skip_blanks,
-    write_call_json,
-)
+from agent_r1.chat.call_json import Malformed, read_call, read_value, skip_whitespace, write_value
 from agent_r1.chat.dialects.base import (
     answered,
     assistant_message,
@@ -35,14 +29,14 @@ class LlamaDialect:
     """See `agent_r1.chat.dialects.base.Dialect`."""
 
     name = "llama"
-    markup = (PYTHON_TAG,)
-    ends = ("<|eot_id|>", "<|eom_id|>")
-    answer_end = None
+    markup: tuple[str, ...] = (PYTHON_TAG,)
+    ends: tuple[str, ...] = ("<|eot_id|>", "<|eom_id|>")
+    answer_end: str | None = None
     parallel = False
     thought = ""
 
     def message(self, action: Action, thought: str = "") -> dict[str, Any]:
-        """The template leaves out what is said beside a call."""
+        """The template leaves out text beside a call."""
         return assistant_message(action, "" if action.tool_calls else thought)
 
     def write(self, action: Action, thought: str = "") -> list[str]:
@@ -50,13 +44,13 @@ class LlamaDialect:
         if action.type is ActionType.ANSWER:
             return write_answer(action, thought)
         calls = [
-            write_call_json({"name": call.name, "parameters": call.arguments})
+            write_value({"name": call.name, "parameters": call.arguments})
             for call in action.tool_calls
         ]
         return [*([*thinking(thought), Markup(PYTHON_TAG)] if thought else []), "; ".join(calls)]
 
     def read(self, text: str) -> Action:
-        """A call, or else the answer."""
+        """The call, or the answer if there is no call."""
         said = after_reasoning(text)
         _, tag, tagged = said.partition(PYTHON_TAG)
         try:
@@ -67,8 +61,8 @@ class LlamaDialect:
             return malformed(text, error)
 
     def _call(self, text: str) -> ToolCall:
-        value, end = read_call_json(text, skip_blanks(text, 0))
-        if skip_blanks(text, end) < len(text):
+        value, end = read_value(text, skip_whitespace(text, 0))
+        if skip_whitespace(text, end) < len(text):
             raise Malformed("text after the tool call: one call per turn, and nothing behind it")
         return read_call(value, "parameters")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_r1.chat.call_json import Malformed, write_call_json
+from agent_r1.chat.call_json import Malformed, write_value
 from agent_r1.chat.dialects.base import (
     answered,
     assistant_message,
@@ -24,9 +24,9 @@ class QwenDialect:
     """See `agent_r1.chat.dialects.base.Dialect`. A turn without calls is the answer."""
 
     name = "qwen"
-    markup = (CALL, END_CALL)
-    ends = ()
-    answer_end = None
+    markup: tuple[str, ...] = (CALL, END_CALL)
+    ends: tuple[str, ...] = ()
+    answer_end: str | None = None
     parallel = True
     thought = "Plain words."
 
@@ -40,12 +40,12 @@ class QwenDialect:
             return write_answer(action, thought)
         pieces = thinking(thought.rstrip("\n") + "\n") if thought.strip() else []
         for number, call in enumerate(action.tool_calls):
-            told = write_call_json({"name": call.name, "arguments": call.arguments})
-            pieces += ["\n" if number else "", Markup(CALL), f"\n{told}\n", Markup(END_CALL)]
+            json = write_value({"name": call.name, "arguments": call.arguments})
+            pieces += ["\n" if number else "", Markup(CALL), f"\n{json}\n", Markup(END_CALL)]
         return pieces
 
     def read(self, text: str) -> Action:
-        """Calls, or else the answer."""
+        """The calls, or the answer if there are no calls."""
         try:
             calls, _ = read_calls(after_reasoning(text))
             return called(text, *calls) if calls else answered(text, spoken_answer(text))

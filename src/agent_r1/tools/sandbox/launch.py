@@ -1,4 +1,4 @@
-"""How a program is started at each level: the command line, and what it is told."""
+"""How a program starts at each level: the command line and the specification that it gets."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from agent_r1.tools.sandbox.result import SandboxUnavailable
 from agent_r1.tools.unicode import valid_unicode
 
 MAIN = "main.py"
-"""The program's name in its private folder."""
+"""The program's file name in its private folder."""
 PRIVATE = "/box"
-"""The private folder, where the program has a file system of its own; ``/tmp`` leads to it."""
+"""The private folder at levels with their own file system; ``/tmp`` links to it."""
 
 _PACKAGE = Path(__file__).parent
 _START = (
@@ -36,20 +36,25 @@ _CAPABILITIES = (
     "CAP_SETPCAP",
     "CAP_SETUID",
 )
-"""What the supervisor keeps as root within bubblewrap: to become nobody, to measure and kill it."""
+"""What the supervisor keeps as root in bubblewrap: to switch users, to measure and to kill."""
 
 
 def command(level: Level, control: int, parameters: SandboxParameters) -> list[str]:
-    """The process to start; ``control`` is the descriptor that it is told about.
+    """The command line of the process to start.
+
+    Args:
+        level: of isolation.
+        control: descriptor of its control socket, which it inherits.
+        parameters: the limits; bubblewrap needs the size of the private folder.
 
     Raises:
-        SandboxUnavailable: bubblewrap is asked for and not installed.
+        SandboxUnavailable: the level is bubblewrap, which is not installed.
     """
     if level is not Level.BUBBLEWRAP:
         return _python(control, str(_PACKAGE))
     program = shutil.which("bwrap")
     if program is None:
-        raise SandboxUnavailable("there is no program bwrap; install the package bubblewrap")
+        raise SandboxUnavailable("bwrap is not installed; install the package bubblewrap")
     return [program, *_bubblewrap(parameters), "--", *_python(control, "/sandbox")]
 
 
@@ -67,7 +72,7 @@ def _bubblewrap(parameters: SandboxParameters) -> list[str]:
     else:
         options += ["--unshare-user"]
     options += ["--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
-    # bubblewrap makes parents for its owner alone, and the program is another user.
+    # bubblewrap makes parent folders for its own user alone; the program is another user.
     for parent in _parents([*layout().readable, "/dev/null", "/sandbox/inside", PRIVATE]):
         options += ["--perms", "0755", "--dir", parent]
     for path in layout().readable:
@@ -96,16 +101,21 @@ def _parents(paths: list[str]) -> list[str]:
 def specification(
     level: Level, folder: str, files: Mapping[str, str], parameters: SandboxParameters
 ) -> dict[str, Any]:
-    """What the process is told over its control socket; see `inside.start`."""
+    """What the process gets over its control socket; see `inside.start`.
+
+    Raises:
+        ValueError: the name of a file leads out of the private folder.
+    """
     shown = layout()
-    readable, listable = list(shown.readable), []
+    readable: list[str] = list(shown.readable)
+    listable: list[str] = []
     if level is Level.RLIMITS:
         readable, listable = without_hidden(shown)
     return {
         "level": str(level),
         "folder": folder,
         "files": {_checked(name): valid_unicode(text) for name, text in files.items()},
-        # The private folder is imported from; installed packages and bytecode files are not.
+        # Imports come from the private folder, not from installed packages or bytecode files.
         "command": [shown.interpreter, "-s", "-S", "-B", "-X", "utf8", MAIN],
         "environment": _environment(folder),
         "user": None if level is Level.NONE else unprivileged_user(),
@@ -124,7 +134,7 @@ def _environment(folder: str) -> dict[str, str]:
         "PATH": "/usr/bin:/bin",
         "LANG": "C.UTF-8",
         "PYTHONHASHSEED": "0",  # sets print in the same order in every run
-        "PYTHONUNBUFFERED": "1",  # what was printed before the time limit is there
+        "PYTHONUNBUFFERED": "1",  # what is printed before the time limit is kept
     }
 
 

@@ -1,10 +1,9 @@
-"""What of this machine's file system a sandboxed program may see, and as whom it runs.
+"""Which part of this machine's file system a sandboxed program sees, and as which user it runs.
 
 1. Readable: the interpreter with its standard library, shared libraries and system programs.
-2. Hidden, although they lie within: installed packages (a benchmark's package holds its tests and
-   solutions), and whatever else this process imports from there.
-3. Nothing else exists for the program; where that cannot be had (`Level.RLIMITS`), nothing else
-   can be opened.
+2. Hidden, although inside those folders: installed packages (a benchmark's package holds its tests
+   and solutions), and any other folder that this process imports from.
+3. Nothing else exists for the program. At `Level.RLIMITS` other files exist, but cannot be opened.
 """
 
 from __future__ import annotations
@@ -33,9 +32,9 @@ _SYSTEM = (
 )
 _READABLE_DEVICES = ("/dev/random", "/dev/urandom")
 _WRITABLE_DEVICES = ("/dev/null", "/dev/full")
-"""Not /dev/zero: to map it is a way to shared memory that no limit counts."""
+"""Not /dev/zero: mapping it gives shared memory that no limit counts."""
 _FIRST_USER = 0x60000000
-"""Far from users that exist; a random one of 2^28 makes each run a user of its own."""
+"""Far from existing users. A random one of 2^28 gives each run its own user."""
 
 
 class FileLayout(NamedTuple):
@@ -70,7 +69,7 @@ def layout() -> FileLayout:
 
 
 def without_hidden(shown: FileLayout) -> tuple[list[str], list[str]]:
-    """(readable, only listable) paths, for a mechanism that can allow but not take back."""
+    """(readable, only listable) paths, for Landlock, which can allow paths but not except any."""
     readable: list[str] = []
     listable: list[str] = []
     pending = [os.path.realpath(path) for path in shown.readable]
@@ -87,14 +86,14 @@ def without_hidden(shown: FileLayout) -> tuple[list[str], list[str]]:
 
 
 def writable_devices() -> list[str]:
-    """Devices that keep nothing."""
+    """Devices that discard what is written."""
     return list(_WRITABLE_DEVICES)
 
 
 def unprivileged_user() -> int | None:
-    """Whom a program becomes when this process is root; None if it is not, or there is nobody.
+    """The user that a program becomes; None if this process is not root or has no other user.
 
-    In a container that maps only some users, one near the end of those.
+    In a container that maps only some users, it is near the end of their range.
     """
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
         return None

@@ -1,9 +1,9 @@
-"""Which level of isolation this machine gives: found out once, by trying.
+"""Which level of isolation this machine supports: found out once, by trying.
 
-1. Each level is tried with a program that does what must not work: open a socket, read a file of
-   this user, write next to it, look at this process. A level at which something of that works is
-   not offered, whatever the kernel's version says.
-2. ``auto`` is the strongest level that is offered. `Level.NONE` is never chosen, only asked for.
+1. Each level runs a program that tries what must fail: open a socket, read a file of this user,
+   write next to it, look at this process. If any of that works, the level is not offered, whatever
+   the kernel's version says.
+2. ``auto`` is the strongest level that is offered. `Level.NONE` must be set by name.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ logger = logging.getLogger(__name__)
 
 
 class Isolation(NamedTuple):
-    """What one level is on this machine."""
+    """What one level gives on this machine."""
 
     level: Level
     hides_files: bool
-    """Programs cannot read what this user can."""
+    """Whether programs cannot read this user's files."""
 
 
 @functools.cache
 def isolation() -> Isolation:
-    """The strongest level that this machine gives.
+    """The strongest level that this machine supports.
 
     Raises:
-        SandboxUnavailable: there is none; the message says for each level why, and the remedy.
+        SandboxUnavailable: no level works; the message says why for each, and gives a remedy.
     """
     reasons = []
     for level in Level:
@@ -75,7 +75,7 @@ def isolation() -> Isolation:
         except (SandboxUnavailable, SandboxError) as error:
             reasons.append(f"{level}: {error}")
     raise SandboxUnavailable(
-        "this machine gives no isolation for programs. " + "; ".join(reasons) + ". " + _REMEDY
+        "this machine cannot isolate programs. " + "; ".join(reasons) + ". " + _REMEDY
     )
 
 
@@ -83,7 +83,7 @@ def level_for(parameters: SandboxParameters) -> Level:
     """The level that ``parameters`` ask for.
 
     Raises:
-        SandboxUnavailable: this machine does not give it.
+        SandboxUnavailable: this machine does not support it.
     """
     if parameters.isolation == "auto":
         return isolation().level
@@ -100,13 +100,13 @@ def probe(level: Level) -> Isolation:
     """Try a level.
 
     Raises:
-        SandboxUnavailable: it is not to be had, or does not isolate; the message says why.
+        SandboxUnavailable: it is not available, or does not isolate; the message says why.
         SandboxError: it failed to start.
     """
     if not sys.platform.startswith("linux"):
         raise SandboxUnavailable(f"it needs Linux, and this is {sys.platform}")
     if level is Level.RLIMITS and os.geteuid() == 0 and unprivileged_user() is None:
-        raise SandboxUnavailable("as root it needs another user to become, and there is none")
+        raise SandboxUnavailable("as root it needs another user, which does not exist here")
     compileall.compile_dir(str(Path(__file__).parent / "inside"), quiet=2)  # starts faster
     with tempfile.TemporaryDirectory() as folder:
         secret = Path(folder, "secret")
@@ -127,5 +127,7 @@ def _attempts(level: Level, secret: Path) -> dict[str, bool]:
         ended = confined.finish(f"{secret}\n{os.getpid()}".encode())
     if ended.status != "ok":
         said = ended.stderr.decode("utf-8", "replace").strip()
-        raise SandboxUnavailable(f"a program does not run there ({ended.status}: {said[-300:]})")
+        raise SandboxUnavailable(
+            f"programs do not run at this level ({ended.status}: {said[-300:]})"
+        )
     return json.loads(ended.stdout)

@@ -11,7 +11,7 @@ from agent_r1.parameters import Parameters, nearest
 
 
 class Level(StrEnum):
-    """How a program is kept apart; `agent_r1.tools.sandbox` says what each level leaves open."""
+    """How a program is isolated; `agent_r1.tools.sandbox` says what each level leaves open."""
 
     BUBBLEWRAP = "bubblewrap"
     """Namespaces and a file system of its own, made by the program ``bwrap`` (0.8 or later)."""
@@ -27,26 +27,26 @@ class SandboxParameters(Parameters):
     """Limits of one program; each run has a fresh sandbox."""
 
     isolation: Literal["auto"] | Level = "auto"
-    """``auto``: the strongest level that this machine gives, and never ``none``."""
+    """``auto``: the strongest level that this machine supports, but never ``none``."""
     timeout_s: float = Field(10.0, gt=0)
-    """Seconds on the clock, from the program's start; then everything it started is killed."""
+    """Wall-clock seconds from the program's start; then everything it started is killed."""
     cpu_s: int = Field(10, ge=1)
-    """Seconds of processor time per process: what is waited on a busy machine does not count."""
+    """Seconds of processor time per process; waiting on a busy machine does not count."""
     memory_mb: int = Field(512, ge=64)
-    """MB (2^20 bytes) of address space per process, and of resident memory of all together."""
+    """MB (2^20 bytes) of address space per process, and of resident memory in total."""
     file_mb: int = Field(16, ge=1)
     """MB per file."""
     disk_mb: int = Field(64, ge=1)
-    """MB of all files together."""
+    """MB of all files in total."""
     processes: int = Field(32, ge=1)
-    """Processes and threads at the same time, the program itself among them."""
+    """Processes and threads at the same time, including the program itself."""
     output_chars: int = Field(20_000, ge=1)
-    """Characters of stdout, and of stderr; a program that writes more is ended."""
+    """Characters of stdout, and of stderr; a program that writes more is killed."""
 
     @field_validator("isolation", mode="before")
     @classmethod
     def _known(cls, value: Any) -> Any:
-        """One message, where pydantic has one for each kind of value."""
+        """Gives one message; pydantic alone gives one for each kind of value."""
         known = ("auto", *(level.value for level in Level))
         if value not in known:
             raise ValueError(f"unknown level '{value}'.{nearest(str(value), known)}")

@@ -1,11 +1,11 @@
-"""One sandboxed process, seen from here: started, fed, listened to, stopped.
+"""One sandboxed process, from the caller's side: start it, feed it, read it, stop it.
 
-1. Three pipes are its streams. A fourth descriptor, a socket, is between this process and the
-   supervisor inside (`inside.supervise`); the program does not have it.
-2. The supervisor is told what to run, says ``started`` and, when the program and everything that
-   it started are gone, ``ended``. Ending our side of the socket is the order to stop.
-3. At the levels without a file system of their own, the private folder is a temporary one of
-   this machine, removed afterwards.
+1. Three pipes are its streams. A socket connects this process with the supervisor inside
+   (`inside.supervise`); the program does not have the socket.
+2. The supervisor gets what to run. It sends ``started`` and, when the program and everything that
+   it started are gone, ``ended``. Shutting down our side of the socket is the order to stop.
+3. Levels without their own file system use a temporary folder of this machine as the private
+   folder, which is removed afterwards.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Ended(NamedTuple):
 
 
 class Confined:
-    """A program in a sandbox; a context manager, at whose end nothing of it is left."""
+    """A program in a sandbox. As a context manager, it leaves nothing of the program behind."""
 
     def __init__(
         self,
@@ -56,18 +56,19 @@ class Confined:
         stdout: int = subprocess.PIPE,
         stderr: int = subprocess.PIPE,
     ):
-        """Start it. ``files`` holds ``main.py``; descriptors of streams stay the caller's.
+        """Start it. ``files`` holds ``main.py``; stream descriptors stay open for the caller.
 
         Raises:
-            SandboxUnavailable: the level is not to be had.
-            SandboxError: the process cannot be started.
+            SandboxUnavailable: the level is not available.
+            ValueError: the name of a file leads out of the private folder.
+            OSError: the process cannot be started.
         """
         self._parameters = parameters
         self._begin = time.monotonic()
         shared = level in (Level.RLIMITS, Level.NONE)
         self._folder = tempfile.mkdtemp(prefix="sandbox-") if shared else None
         self._control, theirs = socket.socketpair()
-        self._process = None
+        self._process: subprocess.Popen[bytes] | None = None
         try:
             spec = specification(level, self._folder or PRIVATE, files, parameters)
             with theirs:
@@ -82,7 +83,7 @@ class Confined:
                     start_new_session=True,
                 )
             self._control.settimeout(START_S)
-            with contextlib.suppress(OSError):  # it died; its last words say why
+            with contextlib.suppress(OSError):  # it died; its stderr says why
                 self._control.sendall(json.dumps(spec).encode() + b"\n")
         except BaseException:
             self.close()
@@ -95,7 +96,7 @@ class Confined:
         self.close()
 
     def stop(self) -> None:
-        """Order the supervisor to kill everything; from any thread, and more than once."""
+        """Order the supervisor to kill everything; from any thread, any number of times."""
         with contextlib.suppress(OSError):
             self._control.shutdown(socket.SHUT_WR)
 
@@ -117,7 +118,7 @@ class Confined:
             _remove(self._folder)
 
     def finish(self, stdin: bytes = b"") -> Ended:
-        """Feed it, listen until it has ended, and say how.
+        """Feed it, read until it has ended, and return how it ended.
 
         Raises:
             SandboxError: the sandbox, not the program, failed.
@@ -127,7 +128,7 @@ class Confined:
         report = talk.messages.get("ended")
         failed = talk.messages.get("failed")
         if report is None and talk.messages.get("started"):
-            # The program brought down its own supervisor: its fault, not the machine's.
+            # The program killed its own supervisor: its fault, not the machine's.
             report = {"status": "error", "exit_code": None, "seconds": 0.0, "clean": True}
         if failed or report is None or not report["clean"]:
             said = talk.kept["stderr"].decode("utf-8", "replace").strip()[-500:]
@@ -144,12 +145,14 @@ class Confined:
 
 
 class _Conversation:
-    """The exchange over pipes and socket, none of which can block the others."""
+    """The exchange over the pipes and the socket; none of them blocks the others."""
 
     def __init__(self, confined: Confined, stdin: bytes):
+        assert confined._process is not None  # None only while it starts
         self._confined = confined
+        self._process = confined._process
         self._input = memoryview(stdin)
-        self._most = 4 * confined._parameters.output_chars  # bytes of a character in UTF-8
+        self._most = 4 * confined._parameters.output_chars  # a character has up to 4 bytes in UTF-8
         self._line = bytearray()
         self.kept = {"stdout": bytearray(), "stderr": bytearray()}
         self.messages: dict[str, Any] = {}
@@ -166,29 +169,31 @@ class _Conversation:
                     if not getattr(self, f"_{key.data}")(key.fileobj):
                         streams.unregister(key.fileobj)
                         if key.data == "stdin":
-                            key.fileobj.close()
+                            self._end_input()
 
     def _register(self, streams: selectors.BaseSelector) -> None:
-        process = self._confined._process
         self._confined._control.setblocking(False)
         streams.register(self._confined._control, selectors.EVENT_READ, "hear")
-        if process.stdin is not None:
-            if self._input:
-                os.set_blocking(process.stdin.fileno(), False)
-                streams.register(process.stdin, selectors.EVENT_WRITE, "stdin")
-            else:
-                process.stdin.close()
+        if self._process.stdin is not None and self._input:
+            os.set_blocking(self._process.stdin.fileno(), False)
+            streams.register(self._process.stdin, selectors.EVENT_WRITE, "stdin")
+        else:
+            self._end_input()
         for name in ("stdout", "stderr"):
-            stream = getattr(process, name)
+            stream = getattr(self._process, name)
             if stream is not None:
                 streams.register(stream, selectors.EVENT_READ, name)
+
+    def _end_input(self) -> None:
+        if self._process.stdin is not None:
+            self._process.stdin.close()
 
     def _stdin(self, stream: Any) -> bool:
         try:
             self._input = self._input[os.write(stream.fileno(), self._input[:_CHUNK]) :]
         except BlockingIOError:
             return True
-        except OSError:  # it does not read
+        except OSError:  # the program does not read
             self._input = self._input[:0]
         return bool(self._input)
 
@@ -220,7 +225,7 @@ class _Conversation:
 
 
 def _remove(folder: str) -> None:
-    """Remove a folder that a hostile program has left: very deep, or without permissions."""
+    """Remove a folder that a hostile program left: very deep, or without permissions."""
     with contextlib.suppress(OSError, RecursionError):
         shutil.rmtree(folder)
         return

@@ -1,21 +1,23 @@
-"""What became of a sandboxed program, and of a solution under test."""
+"""How a sandboxed program ended, and the verdict on a solution."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_r1.errors import UserError
 
-class SandboxUnavailable(RuntimeError):
-    """The machine does not give the isolation that was asked for; the message has the remedy."""
+
+class SandboxUnavailable(UserError, RuntimeError):
+    """This machine does not support the isolation asked for; the message has the remedy."""
 
 
 class SandboxError(RuntimeError):
-    """The sandbox itself failed: nothing is known about the program."""
+    """The sandbox itself failed, which says nothing about the program."""
 
 
 class TestsUnusable(ValueError):
-    """The tests cannot judge any solution: a defect of the task, and no reward of 0."""
+    """The tests do not work for any solution: a defect of the task, not a reward of 0."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
 
@@ -28,9 +30,9 @@ class Status(StrEnum):
     ERROR = "error"
     """Another exit code, or a signal (then the exit code is its number, negative)."""
     TIMEOUT = "timeout"
-    """Too long on the clock or on the processor."""
+    """Too much wall-clock or processor time."""
     MEMORY = "memory"
-    """Too much memory, or a MemoryError that nobody caught."""
+    """Too much memory, or a MemoryError that was not caught."""
     DISK = "disk"
     """Too much in its private folder."""
     PROCESSES = "processes"
@@ -41,23 +43,24 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """A program's end. What it printed is its own claim: no reward may be read from it."""
+    """How a program ended. What it printed is its own claim: never read a reward from it."""
 
     status: Status
     exit_code: int | None
-    """None: it was ended from outside."""
+    """None: it was killed from outside."""
     stdout: str
     stderr: str
     seconds: float
-    """On the clock, from the program's start to its end."""
+    """Wall-clock time from the program's start to its end."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the tests say of a solution."""
+    """What the tests say about a solution."""
 
     passed: bool
-    """Every test ran to its end against values that the solution returned, and held."""
+    """Whether all tests ran to the end, on values that the solution returned, and held."""
     reason: str
     """Why, in a few words that may be shown to the agent: they never quote a test."""
     seconds: float
+    """Wall-clock time, start-up included."""

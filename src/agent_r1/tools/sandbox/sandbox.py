@@ -1,4 +1,4 @@
-"""Programs that nobody trusts, run one at a time, each in a fresh sandbox."""
+"""Runs untrusted programs one at a time, each in a fresh sandbox."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from agent_r1.tools.sandbox.result import SandboxResult, Status
 
 
 class Sandbox:
-    """Runs Python programs under ``parameters``; keeps nothing between runs."""
+    """Runs Python programs within ``parameters``; keeps nothing between runs."""
 
     def __init__(self, parameters: SandboxParameters | None = None):
         """
         Raises:
-            SandboxUnavailable: this machine does not give the isolation that is asked for.
+            SandboxUnavailable: this machine does not support the isolation asked for.
         """
         self.parameters = parameters or SandboxParameters()
         self.level = level_for(self.parameters)
@@ -25,16 +25,16 @@ class Sandbox:
     def run(
         self, program: str, *, stdin: str = "", files: Mapping[str, str] | None = None
     ) -> SandboxResult:
-        """Run ``program`` to its end, or to a limit; nothing of it is left afterwards.
+        """Run ``program`` to its end or to a limit; nothing of it is left afterwards.
 
         Args:
             program: Python source; only the standard library can be imported.
-            stdin: what it can read.
-            files: relative name → text, put in its working folder, from where it can import.
+            stdin: text of its standard input.
+            files: relative name → text, in its working folder, from where it can import them.
 
         Raises:
             ValueError: a file's name leads out of the folder.
-            SandboxError: the sandbox failed, and says nothing of the program.
+            SandboxError: the sandbox failed, which says nothing about the program.
         """
         with self._start(program, files) as confined:
             return self._result(confined.finish(_bytes(stdin)))

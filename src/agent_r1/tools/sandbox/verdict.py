@@ -1,21 +1,20 @@
-"""Code rewards: whether a solution passes tests that it never sees.
+"""Code rewards: whether a solution passes hidden tests.
 
-1. Two sandboxes. In one the solution runs and answers calls; in the other the tests run. They are
-   connected by two pipes and share nothing else.
-2. Over the pipes go calls with plain arguments, and plain values back (`inside.values`). The tests
-   compare values in a process in which no code of the solution has ever run. So there is nothing
-   for it to patch: no ``assert``, no built-in, no ``check``, no frame to walk up. Whatever it does
-   to its own process, the most it can do is to answer, and an answer that the tests accept is a
-   solution.
-3. It passes if the tester says so, with the number that only the tester was given, after the tests
-   ran to their end and called the solution. Silence, an early exit and a crash are failures.
+1. There are two sandboxes. In one, the solution runs and answers calls. In the other, the tester
+   runs the tests. Two pipes connect them; they share nothing else.
+2. The pipes carry calls with plain arguments, and plain values back (`inside.values`). The tests
+   compare values in a process that never runs code of the solution, so the solution cannot patch
+   an ``assert``, a built-in, ``check`` or a frame there. Whatever it does to its own process, it
+   can only answer, and an answer that the tests accept is a solution.
+3. A solution passes if the tester says so, with a number that only the tester was given, after the
+   tests called the solution and ran to their end. Silence, an early exit and a crash are failures.
 
-Arguments are passed by value. What a function does to a list, a dictionary or an object of the
-task's own classes is seen by the tests if it returns None.
+Arguments are passed by value. If a function returns None, the tests also get its changes to lists,
+dictionaries and objects of the task's own classes.
 
-What this does not do: tests cannot pass functions (such tests are unusable, and score nothing); an
-iterator is sent as all it yields, so an endless one fails; an object of a class that neither
-the task defines nor ``classes`` names can be passed on, and fails in any comparison.
+Limits: tests cannot pass functions; such tests are unusable and give no score. An iterator is sent
+as all its items, so an endless one fails. An object of a class that neither the task defines nor
+``classes`` names can be passed on, but fails in any comparison.
 """
 
 from __future__ import annotations
@@ -51,20 +50,20 @@ def run_tests(
         solution: the whole program, for HumanEval the prompt with its completion.
         tests: HumanEval's ``test`` (defines ``check(candidate)``), or MBPP's list of assertions
             joined by newlines.
-        entry_point: the function under test. None: whatever the tests call and do not define, and
-            Python does not have; so a function named like a built-in needs to be named.
+        entry_point: the function under test. None: every name that the tests use, and neither
+            they nor Python define; so a function with the name of a built-in must be given.
         prelude: code that the task gives and the tests may use: HumanEval's ``prompt``, MBPP's
             ``test_setup_code``. What it defines is the task's, not the solution's.
-        classes: names of classes that a solution must define, because the tests make objects of
-            them. Attributes, methods and comparisons of these objects are the solution's.
-        parameters: limits of each of the two processes; ``timeout_s`` is for all calls together,
+        classes: names of classes that a solution must define, because the tests construct them.
+            Attributes, methods and comparisons of these objects are the solution's.
+        parameters: limits of each of the two processes; ``timeout_s`` covers all calls together,
             from the first one on.
 
     Raises:
-        SandboxUnavailable: this machine does not give the isolation that is asked for; with
-            ``auto``, also if programs could read this user's files, the tests among them.
+        SandboxUnavailable: this machine does not support the isolation asked for; with ``auto``,
+            also if programs could read this user's files, including the tests.
         TestsUnusable: no solution can pass: the task is at fault.
-        SandboxError: the sandbox failed, and nothing is known of the solution.
+        SandboxError: the sandbox failed, which says nothing about the solution.
     """
     parameters = parameters or SandboxParameters()
     level = _level(parameters)
@@ -99,7 +98,7 @@ def _level(parameters: SandboxParameters) -> Level:
 def _run_both(
     level: Level, solution: str, task: str, parameters: SandboxParameters
 ) -> tuple[Ended, Ended]:
-    # The tester keeps the time, from its first call on: to start is not the solution's doing.
+    # The tester measures the time from its first call: start-up is not the solution's fault.
     patient = parameters.model_copy(update={"timeout_s": parameters.timeout_s + START_S})
     with contextlib.ExitStack() as stack:
         calls_out, calls_in = os.pipe()
@@ -141,7 +140,7 @@ def _program(name: str, *modules: str) -> dict[str, str]:
 
 
 def _read(tester: Ended, number: str) -> tuple[str, str]:
-    """What the tester wrote; anything else than a verdict is a failure."""
+    """(outcome, detail) from the tester; anything other than a verdict is a failure."""
     try:
         verdict = json.loads(tester.stderr)
     except ValueError:

@@ -1,7 +1,7 @@
-"""What runs on the other side: standard library only, started with ``python -I -S``.
+"""The code inside the sandbox: standard library only, started with ``python -I -S``.
 
-`start` reads what to run; `namespaces` and `confine` take away what the program must not have;
-`supervise` runs it, watches it and leaves nothing behind. `solution` and `tester` are the two
-programs that a code reward runs, with `values` as their language, in `messages`, and
-`channel` as the tester's side of it.
+`start` reads what to run. `namespaces` and `confine` take away what the program must not have.
+`supervise` runs the program, watches it and leaves nothing behind. `solution` and `tester` are the
+two programs of a code reward: they exchange `values` in `messages`, and `channel` is the tester's
+side of that.
 """

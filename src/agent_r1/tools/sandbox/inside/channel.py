@@ -1,7 +1,7 @@
 """The tester's side of the calls between two processes: what a call sends, and what may come back.
 
-Every answer is a plain value, an object of the task's own classes made anew here, a number that
-stands for an object of the solution's, or an exception of a known class. Nothing of it is code.
+Every answer is a plain value, an object of the task's own classes that is rebuilt here, a number
+that refers to an object of the solution, or an exception of a known class. None of them is code.
 """
 
 from __future__ import annotations
@@ -10,19 +10,21 @@ import builtins
 import collections
 import signal
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-# Beside this file in the private folder.
-import messages  # type: ignore[import-not-found]
-import values  # type: ignore[import-not-found]
+if TYPE_CHECKING:
+    from . import messages, values
+else:  # in the private folder, next to this file
+    import messages
+    import values
 
 
 class SolutionGone(BaseException):
-    """No answer will come. Not an Exception: tests that expect one must not take this for it."""
+    """No answer will come. Not an Exception, so that tests that expect one do not catch it."""
 
 
 class Unusable(BaseException):
-    """The tests themselves are at fault."""
+    """The tests themselves are at fault: no solution could pass them."""
 
 
 class Channel:
@@ -35,7 +37,7 @@ class Channel:
         self._handles = handles
         self._objects: dict[int, values.Opaque] = {}
         self.own: dict[str, type] = {}
-        """Name → class, of those that the task defines."""
+        """Name → class, for the classes that the task defines."""
         self.made = 0
         self.gone = ""
         self.raised: BaseException | None = None
@@ -55,7 +57,7 @@ class Channel:
         raise SolutionGone
 
     def call(self, name: str, arguments: tuple, keywords: dict[str, Any] | None = None) -> Any:
-        """The answer to one call; ``.name`` is one of the operations on an object."""
+        """The answer to one call. A name with a leading dot is an operation on an object."""
         if self.gone:
             raise SolutionGone
         sent = {
@@ -64,7 +66,7 @@ class Channel:
             "keywords": values.encode(keywords or {}, _known_as, self.own),
             "own": list(self.own),
         }
-        if self.made == 0:  # the solution's process has started: from now on it is its time
+        if self.made == 0:  # start-up is over: from here on, the time is the solution's
             signal.setitimer(signal.ITIMER_REAL, self._timeout_s)
         self.made += 1
         try:
@@ -98,7 +100,9 @@ class Channel:
 
 
 class Answer(values.Opaque):
-    """An object in the solution's process. It may be a function, whose call is answered there."""
+    """An object in the solution's process. If it is a function, its calls run there."""
+
+    opaque_channel: Channel
 
     def __init__(self, number: int, truth: bool, channel: Channel):
         vars(self).update(opaque_number=number, opaque_truth=truth, opaque_channel=channel)
@@ -110,10 +114,10 @@ class Answer(values.Opaque):
 class Handle(Answer):
     """An object in the solution's process, of a class that the tests expect a solution to define.
 
-    Its attributes and methods are the solution's answers, as what a function returns is. Two of
-    them are compared there: whoever makes both sides could as well return two equal numbers. With
-    anything else they are not compared, and they are no operands: ``f(x) - 4`` of an object whose
-    subtraction gives 0 would be a pass without an answer.
+    Its attributes and methods are answers of the solution, like what a function returns. Two
+    handles are compared in the solution's process: a solution that makes both sides could as well
+    return two equal numbers. A handle cannot be compared with anything else or be an operand: if
+    the object's subtraction gives 0, ``f(x) - 4`` would pass without an answer.
 
     3 of MBPP's 974 tasks need such objects: 367, 601 and 927.
     """
@@ -126,7 +130,7 @@ class Handle(Answer):
 
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Handle):
-            self._refuse()
+            self._refuse(other)
         return self.opaque_channel.call(operation, (self, other))
 
     def __eq__(self, other: object) -> Any:
@@ -175,10 +179,10 @@ def _known_as(value: Any) -> tuple[int, bool]:
 
 
 def _change(arguments: tuple, changed: Any) -> None:
-    """Do to the tests' own lists what the solution did to its copies.
+    """Apply the solution's changes of its copies to the tests' own objects.
 
-    Only after a call that returned None: a function that changes its argument has no other answer.
-    One that returns an answer must not change what the tests go on to compare it with.
+    Only after a call that returned None: then the changed arguments are the answer. A call that
+    returns an answer must not change what the tests compare it with.
     """
     for old, new in zip(arguments, changed, strict=True):
         if type(old) is not type(new):
@@ -204,10 +208,13 @@ def _exception(name: Any, message: Any, own: dict[str, type]) -> Exception:
     Not StopIteration: raised within a ``map`` of the tests, it would end their loop.
     """
     kind = {**vars(builtins), **own}.get(name) if isinstance(name, str) else None
-    usable = isinstance(kind, type) and issubclass(kind, Exception)
-    if usable and not issubclass(kind, StopIteration | StopAsyncIteration):
+    if (
+        isinstance(kind, type)
+        and issubclass(kind, Exception)
+        and not issubclass(kind, StopIteration | StopAsyncIteration)
+    ):
         try:
             return kind(str(message))
-        except TypeError:  # UnicodeDecodeError and others that want more
+        except TypeError:  # it needs more arguments, as UnicodeDecodeError does
             pass
     return RuntimeError(f"{name}: {message}"[:300])

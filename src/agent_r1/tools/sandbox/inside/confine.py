@@ -1,7 +1,7 @@
 """The last steps of the process that becomes the program: each one takes something away.
 
-A session of its own, limits, the user, capabilities, the file system (`landlock`), system calls
-(`seccomp`); then `exec`, which leaves nothing of this process but that.
+A new session, limits, the user, capabilities, the file system (`landlock`), system calls
+(`seccomp`). Then comes `exec`, which keeps these and nothing else of this process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import kernel, landlock, seccomp
 MB = 1 << 20
 _OPEN_FILES = 64
 _SUPERVISOR = 2
-"""Processes of the sandbox itself that count as the user's where it has a user namespace."""
+"""The sandbox's own processes that count as the user's in a user namespace."""
 
 
 def become(spec: dict[str, Any], keep: int) -> NoReturn:
@@ -60,7 +60,7 @@ def _set_limits(spec: dict[str, Any]) -> None:
 
 
 def _processes_before(spec: dict[str, Any]) -> int:
-    """What the kernel already counts for the program's user: its limit is per user."""
+    """Processes that the kernel already counts for the program's user: the limit is per user."""
     if spec["user"] is not None:
         return 0
     release = tuple(int(part) for part in os.uname().release.split(".")[:2] if part.isdigit())
@@ -70,7 +70,7 @@ def _processes_before(spec: dict[str, Any]) -> int:
 
 
 def tasks_of_user(user: int) -> int:
-    """Processes and threads of a user that can be seen from here."""
+    """How many processes and threads of a user are visible from here."""
     tasks = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:

@@ -1,4 +1,4 @@
-"""The system calls that Python 3.11 has no function for. Linux only."""
+"""The system calls that Python 3.11 does not offer as functions. Linux only."""
 
 from __future__ import annotations
 
@@ -44,10 +44,9 @@ def syscall(what: str, number: int, *arguments: int | bytes | ctypes.Array | Non
 
 def prctl(option: int, argument: int, pointer: ctypes.Array | bytes | int = 0) -> int:
     """prctl(2), whose further arguments are 0."""
-    if isinstance(pointer, int):
-        pointer = ctypes.c_ulong(pointer)
+    wide = ctypes.c_ulong(pointer) if isinstance(pointer, int) else pointer
     zero = ctypes.c_ulong(0)
-    result = _libc.prctl(option, ctypes.c_ulong(argument), pointer, zero, zero)
+    result = _libc.prctl(option, ctypes.c_ulong(argument), wide, zero, zero)
     return _checked(result, f"prctl {option}")
 
 
@@ -64,12 +63,12 @@ def mount(source: str, target: str, kind: str, flags: int, options: str = "") ->
 
 
 def unmount(target: str) -> None:
-    """umount2(2), lazily: what is open stays open, nothing new can be opened."""
+    """umount2(2), lazily: open files stay open, no other file can be opened."""
     _checked(_libc.umount2(target.encode(), MNT_DETACH), f"unmount {target}")
 
 
 def restrict_mount(path: str, flags: int, *, recursive: bool) -> None:
-    """Add MS_RDONLY, MS_NOSUID, MS_NODEV to a mount, with all below it if ``recursive``."""
+    """Add MS_RDONLY, MS_NOSUID, MS_NODEV to a mount; if ``recursive``, to all below it, too."""
     attributes = struct.pack("=4Q", flags, 0, 0, 0)
     how = _AT_RECURSIVE if recursive else 0
     syscall(
@@ -84,11 +83,11 @@ def restrict_mount(path: str, flags: int, *, recursive: bool) -> None:
 
 
 def drop_capabilities() -> None:
-    """No privilege now, and none to come: not by exec, not by a set-user-id file."""
+    """Rule out new privileges: neither exec nor a set-user-id file can give any."""
     for capability in range(64):
         try:
             prctl(PR_CAPBSET_DROP, capability)
-        except OSError:  # not ours to drop, or the kernel has fewer
+        except OSError:  # this process may not drop it, or the kernel has fewer
             continue
     prctl(PR_SET_NO_NEW_PRIVS, 1)
 

@@ -1,7 +1,7 @@
-"""Landlock: of the whole file system only the given places can be opened (Linux 5.13 and later).
+"""Landlock: only the given paths of the file system can be opened (Linux 5.13 and later).
 
-What it does not cover: a file's existence and attributes can be seen by `stat`. Changes of modes,
-owners and times are refused by `seccomp` instead.
+It does not hide a file's existence and attributes from `stat`, and does not refuse changes of
+modes, owners and times; `seccomp` refuses those.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TCP = 3
 
 
 def version() -> int:
-    """The kernel's Landlock ABI; 0 if it has none."""
+    """The kernel's version of the Landlock ABI; 0 without Landlock."""
     try:
         return syscall("landlock", LANDLOCK_CREATE_RULESET, 0, 0, 1)
     except OSError:
@@ -35,7 +35,7 @@ def version() -> int:
 
 def restrict(readable: list[str], listable: list[str], writable: list[str]) -> None:
     """Allow reading and executing below ``readable``, listing of folders below ``listable``, and
-    everything below ``writable``; files and folders that do not exist are passed over.
+    everything below ``writable``; paths that do not exist are skipped.
 
     Raises:
         OSError: the kernel has no Landlock.

@@ -1,4 +1,4 @@
-"""What goes over the pipes between a solution and its tester: JSON, one line each."""
+"""The messages between a solution and its tester: JSON, one line each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 MAX_CHARS = 16_000_000
-"""Of one message; the tester reads no more."""
+"""Longest message, in characters; the tester does not read further."""
 
 
 def write(message: dict[str, Any]) -> str:
@@ -18,7 +18,7 @@ def read(line: str) -> dict[str, Any]:
     """A line as a message.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a JSON object.
     """
     try:
         message = json.loads(line)

@@ -1,11 +1,11 @@
 """Namespaces without bubblewrap: own processes, mounts, network, IPC, host name.
 
-1. `unshare`: as root plainly, else within a new user namespace in which the user is itself.
+1. `unshare`: directly as root, otherwise in a new user namespace that maps the user to itself.
 2. A fork: the child is process 1 of the new PID namespace. When it ends, the kernel kills every
-   process in it, daemons too. It dies with the process that waits for it.
-3. The root becomes an empty tmpfs; only what the program may read is bound into it, read-only,
-   with empty folders over what it may not. One folder is the place to write, with a size.
-4. The old root is unmounted. There is no path and no descriptor that leads back to it.
+   process in the namespace, including daemons. It dies if the process that waits for it dies.
+3. The root becomes an empty tmpfs. Only what the program may read is bound into it, read-only, with
+   empty folders over what it may not read. One folder, of limited size, is writable.
+4. The old root is unmounted. No path and no descriptor leads back to it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _NEW_REST = 0x20000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x20000000 | 0x4000
 _BASE, _OLD = "/tmp", "/old"
 _DEVICES = ("null", "full", "random", "urandom")
 MAX_FILES = 10_000
-"""In the private folder: each takes kernel memory that its size does not show."""
+"""Most files in the private folder: each takes kernel memory that its size does not show."""
 
 
 def enter(spec: dict[str, Any], close: Callable[[], None]) -> None:
-    """Go on as process 1 of new namespaces; the process that called waits and exits as it does.
+    """Continue as process 1 of new namespaces; the calling process waits, and exits with it.
 
-    ``close`` is called in the waiting process, which must keep nothing open.
+    ``close`` is called in the waiting process, which must not keep anything open.
 
     Raises:
         OSError: the machine does not allow it; the message names the step.

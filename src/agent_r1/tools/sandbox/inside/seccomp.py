@@ -1,15 +1,15 @@
 """A seccomp filter: system calls that no program here needs fail with "operation not permitted".
 
-1. Always refused: sockets (`socketpair` stays, for asyncio, as a stream: a pair of datagram sockets
-   can write to any other socket of the machine); reaching into other processes; mounts and new
+1. Always refused: sockets (stream `socketpair`s are allowed, for asyncio; a pair of datagram
+   sockets can write to any other socket of the machine); access to other processes; mounts and new
    namespaces, also by `clone`; memory that no limit counts (memfd, System V IPC, and shared
    anonymous mappings, which keep all their pages when all but one are unmapped); watching files
-   (inotify tells names in folders that cannot be opened); parts of the kernel that programs do not
-   use and exploits do (bpf, io_uring, userfaultfd, keys, …).
-2. Where the program can see other processes (level `rlimits`): signals to any process but itself,
+   (inotify reveals names in folders that cannot be opened); parts of the kernel that exploits use
+   and programs do not (bpf, io_uring, userfaultfd, keys, …).
+2. Refused where other processes are visible (level `rlimits`): signals to any process but itself,
    limits and scheduling of others, and, because Landlock does not cover them, changes of modes,
    owners, times and attributes of files.
-3. "Not implemented": `clone3`, whose flags stand in memory, where a filter cannot look, and every
+3. "Not implemented": `clone3`, whose flags are in memory, where a filter cannot look, and every
    call that is newer than these tables, which could be a new way to do what is refused. Libraries
    fall back to older calls.
 """
@@ -94,7 +94,7 @@ _STREAMS = [
 ]
 _AFTER_AF_UNIX = 2
 _FIRST_UNKNOWN = 453
-"""From 424 on a call has one number on every architecture; the tables know those before this."""
+"""The first call newer than the tables. From 424 on, all architectures share the numbers."""
 
 _SHARED_ANONYMOUS = 0x21
 
@@ -154,7 +154,7 @@ class _Filter:
 
 
 def install(*, sees_others: bool) -> None:
-    """Filter this process and everything that it becomes or starts, from now on.
+    """From now on, filter this process and everything that it becomes or starts.
 
     ``sees_others``: there is no PID namespace, so other processes must be protected by number.
 
@@ -169,7 +169,7 @@ def install(*, sees_others: bool) -> None:
     program.add(_EQUAL, architecture, 1, 0)
     program.add(_RETURN, _KILL)
     program.add(_LOAD, _NUMBER)
-    # Among them the x32 calls of x86_64: the same ones by other numbers.
+    # This includes the x32 calls of x86_64: the same calls by other numbers.
     program.add(_AT_LEAST, _FIRST_UNKNOWN, 0, 1)
     program.add(_RETURN, _ERRNO | errno.ENOSYS)
     for number in (always + others * sees_others).split()[1::2]:

@@ -1,7 +1,7 @@
 """The process of the solution: runs it, and answers calls of its functions.
 
-Nothing here is trusted. The solution can change all of this code; what it can reach by that is to
-write other answers, and any answer is only a value, checked elsewhere. It does not have the tests.
+Nothing here is trusted. The solution can change all of this code, but then it can only write other
+answers, and any answer is only a value, checked elsewhere. The tests are not in this process.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import operator
 import os
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Beside this file in the private folder.
-import messages  # type: ignore[import-not-found]
-import values  # type: ignore[import-not-found]
+if TYPE_CHECKING:
+    from . import messages, values
+else:  # in the private folder, next to this file
+    import messages
+    import values
 
 _OPERATIONS = {
     ".getattr": getattr,
@@ -28,18 +30,18 @@ _OPERATIONS = {
     ".getitem": operator.getitem,
     **{f".{name}": getattr(operator, name) for name in ("eq", "ne", "lt", "gt", "le", "ge")},
 }
-"""What the tester does with an object by its number; no function of a solution has such a name."""
+"""What the tester does with an object by its number. A function's name cannot have the dot."""
 
 
 class Objects:
-    """What the tester knows by number; an object keeps its number."""
+    """The objects that the tester refers to by number; an object keeps its number."""
 
     def __init__(self) -> None:
         self._objects: list[Any] = []
         self._numbers: dict[int, int] = {}
 
     def known_as(self, value: Any) -> tuple[int, bool]:
-        """The number of an object, from now on, and its truth at this moment."""
+        """The number of an object, new if it has none yet, and its truth at this moment."""
         if id(value) not in self._numbers:
             self._numbers[id(value)] = len(self._objects)
             self._objects.append(value)
@@ -55,7 +57,7 @@ def main() -> None:
     calls = os.fdopen(os.dup(0), encoding="utf-8")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     silence = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):  # what it prints is nobody's business, and no answer
+    for stream in range(3):  # what the solution prints is not an answer
         os.dup2(silence, stream)
     with open("solution.txt", encoding="utf-8", newline="") as file:
         source = file.read()
@@ -65,7 +67,7 @@ def main() -> None:
     failure = None
     try:
         exec(compile(source, "solution.py", "exec"), module.__dict__)
-    except BaseException as error:  # also exit(): the calls are then answered with it
+    except BaseException as error:  # exit(), too: every call is then answered with it
         failure = error
     for line in calls:
         answers.write(messages.write(_answer(line, module, objects, failure)))
@@ -88,7 +90,7 @@ def _answer(
             raise NameError(f"name '{name}' is not defined")
         value = (_OPERATIONS.get(name) or names[name])(*arguments, **keywords)
         answer = {"value": values.encode(value, objects.known_as, own)}
-        if value is None:  # then the arguments may be the answer
+        if value is None:  # then the changed arguments may be the answer
             answer["arguments"] = values.encode(arguments, objects.known_as, own)
         return answer
     except BaseException as error:
@@ -98,7 +100,7 @@ def _answer(
 def _truth(value: Any) -> bool:
     try:
         return bool(value)
-    except Exception:  # it has none
+    except Exception:  # it has no truth value
         return True
 
 

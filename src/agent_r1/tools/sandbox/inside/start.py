@@ -1,7 +1,7 @@
 """Entry point: ``python -I -S -B -c … DESCRIPTOR``. Reads what to run from the control socket.
 
-The caller sends one JSON object and ends its side; see `agent_r1.tools.sandbox.process`. With
-level ``bubblewrap`` this process is already inside; with ``namespaces`` it goes in.
+The caller sends one JSON object as a line; see `agent_r1.tools.sandbox.process`. At level
+``bubblewrap`` this process is already inside; at ``namespaces`` it enters them.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 import socket
 from typing import Any
 
-# All of it now: once inside, the files of this package are out of reach.
+# Import everything now: inside, the files of this package are out of reach.
 from . import confine, namespaces, supervise  # noqa: F401
 
 
 def main(descriptor: int) -> None:
-    """Run what the caller asks for; what goes wrong before the program starts is reported."""
+    """Run what the caller asks for; report an error that comes before the program starts."""
     control = socket.socket(fileno=descriptor)
     control.set_inheritable(False)
     try:
@@ -31,7 +31,7 @@ def main(descriptor: int) -> None:
 
 
 def _read(control: socket.socket) -> dict[str, Any]:
-    """The first line; the rest of the socket's life it says only whether the caller is there."""
+    """The first line; after it, the socket only shows whether the caller is still there."""
     text = bytearray()
     while not text.endswith(b"\n"):
         part = control.recv(1 << 16)

@@ -1,12 +1,13 @@
 """Runs the program, watches it, and leaves nothing behind.
 
-1. This process is the one that orphans are given to: process 1 of the PID namespace, or a
-   subreaper. So a daemon that forks twice and starts a session is still below it.
-2. The program's start and end go over ``control``, a socket that the program does not have.
-3. Until the program ends, all processes below are measured again and again: time on the clock,
-   resident memory together, their number, the size of the private folder.
-4. When the program ends, or a limit is passed, or ``control`` is closed at the other end (the
-   caller gave up, or died), everything below is killed until nothing is left.
+1. This process adopts orphans: it is process 1 of the PID namespace, or a subreaper. So a daemon
+   that forks twice and starts a session is still below it.
+2. The program's start and end are reported over ``control``, a socket that the program does not
+   have.
+3. Until the program ends, all processes below are measured again and again: wall-clock time, total
+   resident memory, their number, the size of the private folder.
+4. When the program ends or passes a limit, or the other end of ``control`` closes (the caller gave
+   up or died), everything below is killed until nothing is left.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from . import confine, kernel
 from .confine import MB
 
 POLL_S = 0.02
-"""Between two measurements: a process that allocates 1 GB/s is found 20 MB too late."""
+"""Seconds between two measurements: a process that allocates 1 GB/s is found 20 MB too late."""
 _SHARE = 10
-"""A measurement takes at most one tenth of the time, on machines with many processes."""
+"""Measurements take at most one tenth of the time, even with many processes."""
 _SWEEP_S = 10.0
 _MAX_FILES = 10_000
 
 
 def send(control: socket.socket, **message: Any) -> None:
-    """One line of JSON to the caller, who may be gone."""
+    """Send one line of JSON to the caller, which may be gone."""
     with contextlib.suppress(OSError):
         control.sendall(json.dumps(message).encode() + b"\n")
 
@@ -40,7 +41,7 @@ def send(control: socket.socket, **message: Any) -> None:
 def run(spec: dict[str, Any], control: socket.socket) -> None:
     """Run ``spec["command"]`` to its end and send one message ``ended``."""
     if spec["level"] != "none":
-        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # nobody below may look into this process
+        kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # no process below may look into this one
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     wake, wake_by_signal = os.pipe()
     os.set_blocking(wake_by_signal, False)
@@ -51,7 +52,7 @@ def run(spec: dict[str, Any], control: socket.socket) -> None:
     child = os.fork()
     if child == 0:
         _become(spec, control)
-    os.closerange(0, 3)  # the streams are the program's
+    os.closerange(0, 3)  # the streams belong to the program
     watched = _Program(child, spec, begin)
     verdict = watched.watch(control, wake)
     seconds = time.monotonic() - begin
@@ -73,16 +74,17 @@ class _Program:
     def __init__(self, pid: int, spec: dict[str, Any], begin: float):
         self.pid = pid
         self.limits = spec["limits"]
-        # Of its own namespaces the private folder has both limits, by the kernel.
+        # In namespaces, the kernel itself limits the size and the files of the private folder.
         self.folder = spec["folder"] if spec["level"] != "namespaces" else None
         self.deadline = begin + self.limits["timeout_s"]
 
     def watch(self, control: socket.socket, wake: int) -> dict[str, Any]:
-        """How it ended."""
+        """Wait until it ends or passes a limit; its status and exit code."""
         pause = POLL_S
+        sources: list[socket.socket | int] = [control, wake]
         while True:
             wait = max(0.0, min(pause, self.deadline - time.monotonic()))
-            ready, _, _ = select.select([control, wake], [], [], wait)
+            ready, _, _ = select.select(sources, [], [], wait)
             if control in ready:
                 return {"status": "stopped", "exit_code": None}
             if wake in ready:
@@ -170,7 +172,7 @@ def _is_below(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
 
 
 def folder_size(folder: str) -> int:
-    """Bytes on disk of all below ``folder``; too many files count as infinitely large."""
+    """Bytes on disk of everything below ``folder``; too many files count as infinitely large."""
     total = files = 0
     pending = [folder]
     while pending:
@@ -190,7 +192,7 @@ def folder_size(folder: str) -> int:
 
 
 def sweep(user: int | None) -> bool:
-    """Kill everything below this process; whether nothing is left."""
+    """Kill everything below this process. Returns whether nothing is left."""
     if os.getpid() == 1:
         with contextlib.suppress(ProcessLookupError):
             os.kill(-1, signal.SIGKILL)
@@ -201,7 +203,7 @@ def sweep(user: int | None) -> bool:
     while not _reap_all(block=False):
         if time.monotonic() > deadline:
             return False
-        # Stopped first: what is stopped starts nothing while the rest is looked for.
+        # Stop them first: a stopped process starts nothing while the others are searched.
         for signal_number in (signal.SIGSTOP, signal.SIGKILL):
             for pid, _, _ in descendants():
                 with contextlib.suppress(ProcessLookupError):
@@ -211,7 +213,7 @@ def sweep(user: int | None) -> bool:
 
 
 def _kill_all_of(user: int) -> None:
-    """The user is this run's own, so all its processes are; one call reaches them all at once."""
+    """Kill all processes of the user, who exists for this run alone, with one call."""
     killer = os.fork()
     if killer == 0:
         try:
@@ -224,7 +226,7 @@ def _kill_all_of(user: int) -> None:
 
 
 def _reap_all(*, block: bool) -> bool:
-    """Collect what has ended; True when there is nothing left to wait for."""
+    """Collect what has ended. Returns whether nothing is left to wait for."""
     while True:
         try:
             pid, _ = os.waitpid(-1, 0 if block else os.WNOHANG)

@@ -1,17 +1,17 @@
 """The process of the tests: runs them against values, and never runs the solution's code.
 
-1. The names that the tests take from the solution are functions here that send the call to the
-   other process and give what `values.decode` makes of the answer (`channel`).
-2. Code that the task gives (``prelude``: imports, functions and classes of a prompt) is the task's
-   own here: the solution cannot replace a function that the tests check it with, and objects of
-   such a class are compared by the task's class. Built-ins and modules of the standard library are
-   this process's, too; only the entry point is always the solution's.
-3. Objects of classes that the tests expect of a solution (``classes``) stay with the solution, and
-   are used from here by number (`channel.Handle`). In all other tasks an object of the
-   solution's can only be passed on.
-4. ``check(candidate)`` is called if the tests define it (HumanEval); else the tests are
+1. The names that the tests take from the solution are functions here. Each sends its call to the
+   other process and returns what `values.decode` makes of the answer (`channel`).
+2. Code of the task (``prelude``: imports, functions and classes of a prompt) runs here: the
+   solution cannot replace a function that the tests check it with, and the task's own class
+   compares its objects. Built-ins and standard library modules are this process's, too. Only the
+   entry point is always the solution's.
+3. Objects of classes that the tests expect a solution to define (``classes``) stay with the
+   solution, and are used from here by number (`channel.Handle`). In all other tasks an object of
+   the solution can only be passed on.
+4. If the tests define ``check(candidate)`` (HumanEval), it is called. Otherwise the tests are
    statements (MBPP).
-5. The verdict goes to the caller with the number that it gave, which only this process knows.
+5. The verdict goes to the caller with the caller's number, which only this process knows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ import os
 import signal
 import sys
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Beside this file in the private folder.
-from channel import Channel, SolutionGone, Unusable  # type: ignore[import-not-found]
+if TYPE_CHECKING:
+    from .channel import Channel, SolutionGone, Unusable
+else:  # in the private folder, next to this file
+    from channel import Channel, SolutionGone, Unusable
 
 
 def verdict_of(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
@@ -67,7 +69,7 @@ def _run(
         if channel.made == 0:
             raise
         return "wrong", type(error).__name__
-    if channel.gone:  # a bare except in the tests
+    if channel.gone:  # a bare except in the tests caught it
         return "gone", channel.gone
     if channel.made == 0:
         raise Unusable("the tests never call the solution")

@@ -1,16 +1,15 @@
-"""The language between a solution and its tester: plain values as what JSON can write.
+"""The language between a solution and its tester: plain values, written as JSON.
 
-1. Written by the solution's side, which nobody trusts, and read by `decode`, which makes nothing
-   but built-in values, checks every tag, and never evaluates or imports.
-2. A subclass is written as the built-in value that it contains: whatever its ``__eq__`` says stays
-   behind.
+1. The solution's side, which is not trusted, writes with `encode`. `decode` reads: it makes only
+   built-in values, checks every tag, and never evaluates or imports.
+2. A subclass is written as the built-in value that it contains, without its ``__eq__``.
 3. An object of a class that the task itself defines (``own``) is written as the class's name and
-   the object's attributes, and made anew from the reader's own class: what it does is the task's.
+   the object's attributes, and rebuilt from the reader's own class: its behaviour is the task's.
 4. A built-in type is written by its name. Any other object is written as a number and its truth,
-   an `Opaque`, which can be passed back as an argument and equals nothing.
+   an `Opaque`, which can be passed back as an argument but not compared.
 5. Exact: integers of any size, floats bit for bit, NaN, lone surrogates, dictionary order.
 
-Never pickle: reading one runs code of whoever wrote it.
+Not pickle: reading one runs code of its writer.
 """
 
 from __future__ import annotations
@@ -25,31 +24,31 @@ from fractions import Fraction
 from typing import Any
 
 MAX_ITEMS = 100_000
-"""Of an iterator, which is sent as what it yields: it may never end."""
-TYPES = {
+"""Most items of an iterator, which is sent as its items: it may never end."""
+TYPES: dict[str, type] = {
     kind.__name__: kind
     for kind in (bool, int, float, complex, str, bytes, list, tuple, set, frozenset, dict)
 } | {"NoneType": type(None)}
-"""Types that are values; no other can be named."""
+"""Types that are values; no other type can be named."""
 _EXACT = 2**53
 
 
 class BadValue(ValueError):
-    """A message that `encode` did not write, or a value that it cannot."""
+    """A message that `encode` did not write, or a value that it cannot write."""
 
 
 class Opaque:
-    """A solution's own object, known by number. Tests cannot compare it: that would be its call."""
+    """A solution's own object, known by number. Tests cannot compare it: it would decide itself."""
 
     def __init__(self, number: int, truth: bool):
         self.opaque_number = number
         self.opaque_truth = truth
 
-    def _refuse(self, *_: object) -> bool:
+    def _refuse(self, other: object, /) -> bool:
         raise TypeError("the solution returned an object of its own class")
 
     def __bool__(self) -> bool:
-        return self.opaque_truth  # said with the object: as good as a bool returned
+        return self.opaque_truth  # sent with the object: as good as a returned bool
 
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __hash__ = object.__hash__
@@ -58,11 +57,12 @@ class Opaque:
 def encode(
     value: Any, known_as: Callable[[Any], tuple[int, bool]], own: Mapping[str, type] | None = None
 ) -> Any:
-    """``value`` as JSON can write it.
+    """``value`` in a form that JSON can write.
 
     Args:
+        value: any object.
         known_as: gives number and truth of an object that has no other form.
-        own: name → class, of those that the task defines.
+        own: name → class, for the classes that the task defines.
 
     Raises:
         BadValue: an iterator yields too much.
@@ -75,7 +75,7 @@ def encode(
 
 
 class _Writer:
-    """Objects of own classes stand in a table: they may be shared, or lead back to themselves."""
+    """Objects of own classes go into a table: they may be shared, or contain themselves."""
 
     def __init__(self, known_as: Callable[[Any], tuple[int, bool]], own: Mapping[str, type]):
         self._known_as = known_as
@@ -84,7 +84,7 @@ class _Writer:
         self._objects: list[Any] = []
 
     def states(self) -> list[Any]:
-        """[class's name, attributes] of all objects that were met; more are met while writing."""
+        """[class's name, attributes] of all objects found; writing them may find more."""
         written: list[Any] = []
         while len(written) < len(self._objects):
             value = self._objects[len(written)]
@@ -138,11 +138,12 @@ class _Writer:
         return self._container(value)
 
     def _container(self, value: Any) -> Any:
-        for kind in (collections.Counter, collections.OrderedDict, dict):
-            if isinstance(value, kind):
+        for mapping in (collections.Counter, collections.OrderedDict, dict):
+            if isinstance(value, mapping):
                 pairs = dict.items(value)
-                return [kind.__name__, *([self.write(k), self.write(v)] for k, v in pairs)]
-        for kind in (list, tuple, set, frozenset, collections.deque):
+                return [mapping.__name__, *([self.write(k), self.write(v)] for k, v in pairs)]
+        kinds: tuple[type[Any], ...] = (list, tuple, set, frozenset, collections.deque)
+        for kind in kinds:
             if isinstance(value, kind):
                 return [kind.__name__, *map(self.write, kind.__iter__(value))]
         for view, name in ((KeysView, "keys"), (ItemsView, "items"), (ValuesView, "values")):
@@ -159,12 +160,12 @@ class _Writer:
 
 
 def form_of(kind: type) -> str | None:
-    """How objects of an own class are written; None: they cannot be made anew."""
+    """How objects of an own class are written; None: they cannot be rebuilt."""
     if issubclass(kind, enum.Enum):
         return "member"
     if issubclass(kind, tuple):
         return "record"
-    # Without a built-in base: then all that an object holds is attributes.
+    # Without a built-in base, an object holds nothing but attributes.
     return "instance" if kind.__new__ is object.__new__ and not _is_built_in(kind) else None
 
 
@@ -173,8 +174,8 @@ def _is_built_in(kind: type) -> bool:
 
 
 def attributes(value: Any) -> dict[str, Any]:
-    """What an object holds, in its ``__dict__`` or in slots."""
-    state = object.__getstate__(value)  # type: ignore[attr-defined]  # Python 3.11
+    """An object's attributes, from its ``__dict__`` and its slots."""
+    state = object.__getstate__(value)
     held, slots = state if isinstance(state, tuple) else (state, {})
     return {**(held or {}), **slots}
 
@@ -187,8 +188,9 @@ def decode(
     """The value that was encoded.
 
     Args:
-        object_of: gives what a number (and its truth) stands for.
-        own: as for `encode`, the reader's classes.
+        value: what `encode` gave.
+        object_of: gives the object for a number and its truth.
+        own: as for `encode`, with the reader's classes.
 
     Raises:
         BadValue: it was not written by `encode`.
@@ -251,7 +253,7 @@ class _Reader:
                 object.__setattr__(instance, name, item)
         return self._read(written)
 
-    def _class(self, name: str, form: str) -> type:
+    def _class(self, name: str, form: str) -> type[Any]:
         kind = self._own[name]
         if form_of(kind) != form:
             raise BadValue(f"{name} is no {form}")

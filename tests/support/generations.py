@@ -1,4 +1,4 @@
-"""Random tiny models: what an engine does must not depend on what the weights know."""
+"""What is asked of an engine, and the log-probs that a plain forward pass gives for its answers."""
 
 from __future__ import annotations
 
@@ -7,45 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    LlamaConfig,
-    Qwen2Config,
-    Qwen3Config,
-)
+from transformers import AutoModelForCausalLM
 
 from agent_r1.engines.base import Generation, Sampling
 from agent_r1.engines.local import LocalEngine
+from tests.support.tiny_models import ENGINE_VOCABULARY
 
-VOCABULARY = 64
 STOP = 3
 PROMPTS = {
-    f"s{i}": [int(token) for token in np.random.default_rng(i).integers(4, 64, 5 + 7 * i)]
+    f"s{i}": np.random.default_rng(i).integers(4, ENGINE_VOCABULARY, 5 + 7 * i).tolist()
     for i in range(6)
 }
 APPROX = {"abs": 1e-4}
-CONFIGS = {"llama": LlamaConfig, "qwen2": Qwen2Config, "qwen3": Qwen3Config}
-
-
-def make_policy(folder: Path, architecture: str = "llama", seed: int = 0) -> Path:
-    """A random model of 2 layers with grouped-query attention, saved to ``folder``."""
-    torch.manual_seed(seed)
-    config = CONFIGS[architecture](
-        vocab_size=VOCABULARY,
-        hidden_size=32,
-        intermediate_size=48,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        max_position_embeddings=256,
-        initializer_range=0.3,  # wide: a wrong cache must change the log-probs visibly
-        bos_token_id=0,
-        eos_token_id=1,
-        pad_token_id=2,
-    )
-    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
-    return folder
 
 
 def reference_scores(policy: Path, context: list[int], action: list[int], temperature=1.0):

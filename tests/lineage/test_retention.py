@@ -142,7 +142,7 @@ def test_a_crash_between_the_mark_and_the_deletion_is_finished(project, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("agent_r1.lineage.retention.Retention._delete", killed)
+        patch.setattr("agent_r1.lineage.retention._delete", killed)
         with pytest.raises(KeyboardInterrupt):
             run(project, iterations=3, retention={"keep_last": 1})
     assert 1 in policies(project)

@@ -167,8 +167,9 @@ def test_a_child_names_its_manifests(tracked):
     run_experiment(tracked.path, tracked.params)
     (child,) = tracked.runs()["iter_00001"]
     store = ManifestStore(tracked.path / "data/08_reporting/x/manifests")
-    place, seal = store.reference(store.current("iter_00001.score_rewards"))
-    assert child.data.tags["manifest.score_rewards"] == f"{place} sha256:{seal}"
+    path = store.current("iter_00001.score_rewards")
+    named = f"{store.name(path)} sha256:{store.read(path).seal}"
+    assert child.data.tags["manifest.score_rewards"] == named
     assert "replaces" not in child.data.tags
 
 

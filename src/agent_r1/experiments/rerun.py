@@ -26,7 +26,7 @@ from agent_r1.configuration.groups import recorded_parameters
 from agent_r1.configuration.presets import read_preset
 from agent_r1.display import progress
 from agent_r1.experiments.driver import FIRST_STAGES, Driver, Outcome
-from agent_r1.experiments.experiment import experiment_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, parameters_of
 from agent_r1.experiments.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 from agent_r1.experiments.session import Session
 from agent_r1.lineage import Experiment, LineageError, Manifest, ManifestStore
@@ -124,8 +124,7 @@ class Rerunner:
                 version = session.run(pipeline, [node.name], _pins(node, manifest))
             result = self._compare(self._store, manifest, version, changes)
             if advances:
-                parameters = resolved_parameters(session.catalog())
-                result.outcome = Driver(session, self._experiment, parameters, branch).run()
+                result.outcome = Driver(session, self._experiment, branch).run()
             else:
                 result.downstream = self._committed_dependents(node)
         return result
@@ -160,7 +159,7 @@ class Rerunner:
         asked = self._asked(request.overrides)
         runtime = self._runtime(base, asked, self._experiment.name)
         with Session(self._project, runtime, self._env) as session:
-            flat = resolved_parameters(session.catalog()).flat()
+            flat = flatten(parameters_of(session.catalog()))
             changes = differences(recorded_parameters(base.parameters), flat)
             check_changes(changes, asked)
             branch = base
@@ -216,11 +215,10 @@ class Rerunner:
         asked = self._asked(request.overrides)
         runtime = self._runtime(branches[-1], asked, name)
         with Session(self._project, runtime, self._env) as session:
-            parameters = resolved_parameters(session.catalog())
+            flat = flatten(parameters_of(session.catalog()))
             fork = experiment_of(session.catalog())
             if fork.exists:
                 raise ParameterError(f"there is an experiment '{name}' already; name another")
-            flat = parameters.flat()
             changes = differences(recorded_parameters(branches[-1].parameters), flat)
             check_changes(changes, asked)
             warn_of_kept_readers(session.pipeline(pipeline), node, changes)
@@ -232,7 +230,7 @@ class Rerunner:
                 for each in (*branches, branch):
                     fork.branches.write(each)
                 self._share(session, node, fork)
-                outcome = Driver(session, fork, parameters, branch).run()
+                outcome = Driver(session, fork, branch).run()
         version = fork.manifests.newest(node.name)
         assert version is not None
         result = self._compare(fork.manifests, manifest, version.version, changes)
@@ -259,7 +257,7 @@ class Rerunner:
 
     def _free_name(self) -> str:
         names = (f"{self._experiment.name}-fork{number}" for number in count(1))
-        return next(name for name in names if not self._experiment.beside(name).exists())
+        return next(name for name in names if not self._experiment.folder.with_name(name).exists())
 
 
 def _pins(node: Node, manifest: Manifest) -> dict[str, str]:

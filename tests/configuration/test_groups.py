@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -234,9 +235,9 @@ def test_a_metric_that_knows_no_solution_of_a_task_is_refused(model, values, mes
     assert message in str(caught.value)
 
 
-def test_who_plays_a_task_otherwise_than_it_was_made_for_knows_what_solves_it(model):
-    by_gym = {"sources": {"word_problems": {"environment": "gymnasium"}}}
-    check(model, tasks=by_gym, reward=SOLVED)
+def test_a_task_that_another_environment_plays_needs_that_environment_s_metric(model):
+    by_code = {"sources": {"word_problems": {"environment": "code"}}}
+    check(model, tasks=by_code, reward=SOLVED)
     check(model, environment={"name": "code"}, reward={"terms": {"environment": {}}})
     both = {"terms": {"outcome": {}, "environment": {}}}
     check(model, environment={"name": "code"}, reward=both)
@@ -286,7 +287,11 @@ def test_a_benchmark_is_chosen_by_two_keys(model):
     [
         ({"chat": {"format": "native"}}, "chat template"),
         ({"rollout": {"max_context_tokens": 100_000}}, "rollout.max_context_tokens is 100000"),
-        ({"environment": {"options": {"mcp": {"gone": {"command": ["no-such-server"]}}}}}, "gone"),
+        pytest.param(
+            {"environment": {"options": {"mcp": {"gone": {"command": ["no-such-server"]}}}}},
+            "gone",
+            marks=pytest.mark.skipif(find_spec("mcp") is None, reason="needs the extra mcp"),
+        ),
     ],
 )
 def test_a_base_model_that_cannot_act_so_is_refused(values, message):

@@ -20,12 +20,15 @@ from kedro.framework.startup import bootstrap_project
 from matplotlib.figure import Figure
 
 from agent_r1 import schemas, tables
+from agent_r1.advantages import AdvantageParameters
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration import references
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import folder_sha256
 from tests.support import REPOSITORY
 
+NOT_STEERED = AdvantageParameters()
+"""What `update_policy` has for ``advantage`` by default."""
 CALLS: list[str] = []
 """Names of the nodes that ran, in order."""
 FAIL_AT: set[str] = set()
@@ -184,7 +187,7 @@ def build_preferences(rollouts, rewards, objective=None):
 
 def update_policy(
     policy, reference, critic, trainer_state, controllers, rollouts, logprobs, advantages,
-    preferences, parameters, model, seed, advantage=None, *, iteration,
+    preferences, parameters, model, seed, advantage=NOT_STEERED, *, iteration,
 ):  # fmt: skip
     _called("update_policy", iteration)
     parts = [folder_sha256(path) for path in (policy, reference, critic, trainer_state)]

@@ -1,4 +1,4 @@
-"""Supervised fine-tuning: the agent's own tokens only, reproducibly."""
+"""Supervised fine-tuning: only on the agent's tokens, and reproducible."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_the_demonstrations_are_learned() -> None:
     assert logprobs.mean() > -losses[0] / 2
 
 
-def test_the_loss_is_the_cross_entropy_of_the_action_tokens_alone() -> None:
+def test_the_loss_is_the_cross_entropy_of_the_action_tokens_only() -> None:
     table = demonstrations()
     expected = -token_logprobs(random_model(), build_sequences(table)).mean()
     parameters = sft_parameters(steps=1, batch_size=6)
@@ -102,7 +102,7 @@ def test_p22_the_gradient_does_not_depend_on_the_micro_batch(size: int) -> None:
     assert (gradients[0] - gradients[1]).norm() <= 1e-5 * gradients[0].norm()
 
 
-def test_equal_seeds_give_equal_weights_in_any_row_order_and_others_do_not() -> None:
+def test_equal_seeds_give_equal_weights_in_any_row_order_and_other_seeds_do_not() -> None:
     parameters = sft_parameters(steps=4, batch_size=2, learning_rate=0.01)
     table = demonstrations()
     shuffled = table.sample(frac=1, random_state=1).reset_index(drop=True)
@@ -115,7 +115,7 @@ def test_equal_seeds_give_equal_weights_in_any_row_order_and_others_do_not() -> 
     assert not torch.equal(weights[0], weights[2])
 
 
-def test_an_epoch_sees_each_item_once_and_the_next_in_another_order() -> None:
+def test_an_epoch_has_each_item_once_and_the_next_another_order() -> None:
     batches = batch_order(7, 3, seed=0)
     first, second = ([next(batches) for _ in range(3)] for _ in range(2))
     for epoch in (first, second):
@@ -130,16 +130,16 @@ def test_the_learning_rate_follows_its_schedule() -> None:
     assert sft_parameters(steps=4, learning_rate=1.0).rate(3) == 1.0
 
 
-def test_progress_is_told_step_by_step() -> None:
-    told = []
+def test_progress_is_reported_step_by_step() -> None:
+    reported = []
     fine_tune(
         random_model(),
         demonstrations(),
         sft_parameters(steps=3),
         seed=0,
-        on_step=lambda step, values: told.append((step, values["loss"] > 0)),
+        on_step=lambda step, values: reported.append((step, values["loss"] > 0)),
     )
-    assert told == [(0, True), (1, True), (2, True)]
+    assert reported == [(0, True), (1, True), (2, True)]
 
 
 def test_demonstrations_without_actions_are_refused() -> None:

@@ -1,7 +1,7 @@
-"""The update of a critic by itself: one with its own backbone, or one that warms up.
+"""Train a critic separately: a critic with its own backbone, or any critic in its warm-up.
 
-The mini-batches are those of the policy, in the same order, and cut into micro-batches in the same
-way; the loss is `agent_r1.training.value_step`. The policy is read, never changed.
+The mini-batches are those of the policy, in the same order and with the same micro-batches. The
+loss is `agent_r1.training.value_step`. The policy is not changed.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def train_critic(
 
     Args:
         state: the critic and its optimizer.
-        policy: lends its decoder to a critic without a backbone.
-        batch: of `agent_r1.training.update_batch.prepare`, with targets.
-        parameters: of the update; those of ``critic`` in it.
+        policy: a critic without a backbone uses its decoder.
+        batch: result of `agent_r1.training.update_batch.prepare`, with targets.
+        parameters: the group ``update``, with ``critic``.
         seed: decides the order of the trajectories.
-        log: see `agent_r1.training.update.train` for the metrics.
-        on_step: told each step's number and metrics, for a progress display.
+        log: receives the metrics, see `agent_r1.training.update`.
+        on_step: called with each step's number and metrics, for a progress display.
     """
     passes = permuted(
         batch.trained, parameters.critic.epochs, parameters.mini_batch_trajectories, seed
@@ -59,8 +59,10 @@ def accumulate_values(
     picked: np.ndarray,
     parameters: UpdateParameters,
 ) -> dict[str, float]:
-    """Add the gradients of one mini-batch (trajectories ``picked``) to the critic's; returns its
-    metrics."""
+    """Accumulate the critic's gradients of one mini-batch (trajectories ``picked``).
+
+    Returns the mini-batch's metrics.
+    """
     ensure_gradients(critic)
     step = ValueStep.of(batch, picked, parameters.loss, parameters.critic.value_clip)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
@@ -74,7 +76,7 @@ def accumulate_values(
 
 
 def critic_step(state: CriticState, parameters: UpdateParameters) -> float:
-    """One optimizer step; returns the gradient's L2 norm before it was clipped.
+    """Take one optimizer step; returns the gradient's L2 norm before clipping.
 
     Raises:
         FloatingPointError: the gradient is not finite; no weight was changed.

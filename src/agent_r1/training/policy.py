@@ -1,4 +1,4 @@
-"""Policies on disk: Hugging Face folders with safetensors weights and their tokenizer."""
+"""Policies on disk: Hugging Face folders with safetensors weights and a tokenizer."""
 
 from __future__ import annotations
 
@@ -28,34 +28,35 @@ _TOKENIZER_FILES = {
     "chat_template.json",
 }
 _VOCABULARIES = {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt"}
-"""A tokenizer can be built from any of these, and from nothing less."""
+"""A tokenizer needs at least one of these files."""
 
 
 class ModelFolderError(UserError, ValueError):
-    """A folder cannot be used as a policy; the message says what is wrong with it."""
+    """A folder cannot be used as a policy; the message says why."""
 
 
 class ModelParameters(Parameters):
-    """``model`` in ``conf/``: the base policy and how models are held."""
+    """``model`` in ``conf/``: the base policy, the dtype and the threads."""
 
     path: Path = Path("data/01_raw/tiny_base")
     """A Hugging Face folder: ``config.json``, safetensors weights, a tokenizer."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Type of the weights in training. bfloat16 rounds small AdamW updates away."""
+    """Dtype of the weights in training. In bfloat16, small AdamW updates are rounded away."""
     threads: int | None = None
-    """CPU threads of torch; null leaves torch's own choice."""
+    """CPU threads of torch; null: torch decides."""
 
     @property
     def torch_dtype(self) -> torch.dtype:
-        """``dtype`` as torch names it."""
+        """``dtype`` as a torch dtype."""
         return getattr(torch, self.dtype)
 
 
 def check_model_folder(path: Path) -> Path:
-    """The folder, if a policy can be loaded from it; called before any work starts.
+    """``path``, if a policy can be loaded from it. Called before any work starts.
 
     Raises:
-        ModelFolderError: it is missing, has no config, weights or tokenizer, or holds pickles.
+        ModelFolderError: the folder is missing, lacks a config, weights or a tokenizer, or holds
+            pickles.
     """
     folder = Path(path)
     if not folder.is_dir():
@@ -82,24 +83,24 @@ def check_model_folder(path: Path) -> Path:
 
 
 def refuse_pickles(folder: Path) -> Path:
-    """The folder, if nothing in it can run code when it is read.
+    """``folder``, if it holds no file that can run code when it is read.
 
     Raises:
-        ModelFolderError: it holds pickles; they are named.
+        ModelFolderError: it holds pickles; the message names them.
     """
     pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLES)
     if pickles:
         raise ModelFolderError(
             f"model folder '{folder}' holds pickled files ({', '.join(pickles)}), which can run "
-            "code when read: convert the weights to safetensors and delete them"
+            "code when they are read: convert the weights to safetensors and delete these files"
         )
     return folder
 
 
 def load_policy(path: Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """The causal language model in a folder, with dropout off and gradients on.
+    """The causal language model in a folder, in eval mode (no dropout), with gradients enabled.
 
-    Dropout stays off in training too: with it, the ratio to the sampling policy would not be 1
+    Dropout stays off in training too. With dropout, the ratio to the sampling policy would not be 1
     before the first step.
 
     Raises:
@@ -115,11 +116,12 @@ def load_policy(path: Path, dtype: torch.dtype = torch.float32) -> PreTrainedMod
 
 
 def save_policy(model: PreTrainedModel, tokenizer_folder: Path, folder: Path) -> Path:
-    """Write the model and a copy of the tokenizer's files into ``folder``; equal weights give
-    equal bytes.
+    """Write the model and a copy of the tokenizer's files into ``folder``.
+
+    Equal weights give equal bytes.
 
     Raises:
-        OSError: the folder cannot be written; it is named.
+        OSError: the folder cannot be written; the message names it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with named_in_errors(folder):
@@ -132,7 +134,7 @@ def save_policy(model: PreTrainedModel, tokenizer_folder: Path, folder: Path) ->
 
 
 def copy_checkpoint(source: Path, folder: Path) -> Path:
-    """Copy a checkpoint's content unchanged; markers (names starting with ``_``) stay behind."""
+    """Copy a checkpoint's content unchanged, without markers (names starting with ``_``)."""
     shutil.copytree(
         source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_*", ".*"),
         copy_function=shutil.copyfile,
@@ -141,7 +143,7 @@ def copy_checkpoint(source: Path, folder: Path) -> Path:
 
 
 def import_model(path: Path, folder: Path) -> Path:
-    """Copy what belongs to a policy from any Hugging Face folder: config, weights, tokenizer.
+    """Copy a policy's files from any Hugging Face folder: config, weights, tokenizer.
 
     Raises:
         ModelFolderError: see `check_model_folder`.

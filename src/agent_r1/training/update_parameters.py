@@ -1,4 +1,4 @@
-"""The group ``update`` of ``conf/``: flat keys there, a part for each concern here."""
+"""The group ``update``: flat keys in ``conf/``, one model per concern here."""
 
 from __future__ import annotations
 
@@ -19,38 +19,37 @@ class UpdateParameters(FlatParameters):
     objective: str = "ppo_clip"
     """Name in `agent_r1.losses.registry.OBJECTIVES`."""
     loss: LossParameters = part(LossParameters)
-    """What the objective is computed with."""
+    """The parameters of the loss."""
     kl: KlParameters = part(KlParameters)
     """The KL to the reference policy in the loss."""
     epochs: int = Field(1, ge=1)
     """Passes over the iteration's trajectories."""
     mini_batch_trajectories: int = Field(64, ge=1)
-    """Whole trajectories (pairs, if the objective trains on them) per optimizer step, at most;
-    batches are of equal size ± 1."""
+    """Largest number of trajectories (of pairs, if the objective trains on pairs) per optimizer
+    step; mini-batches are equal in size ± 1."""
     micro_batch_trajectories: int = Field(16, ge=1)
-    """Sequences per forward and backward (a trajectory is one sequence as long as its window does
-    not move); speed and memory only."""
+    """Sequences per forward and backward pass; affects speed and memory only. A trajectory is one
+    sequence as long as its context window does not move."""
     packing: bool = False
-    """The sequences of a micro-batch one after another in one row, not padded to the longest; speed
-    and memory only. Flash attention gains by it; other attention masks one long row, which costs
-    more than padding unless lengths differ much."""
+    """Put the sequences of a micro-batch one after another in one row instead of padding them;
+    affects speed and memory only. It pays with flash attention. Other attention masks one long row,
+    which costs more than padding unless lengths differ much."""
     skip_zero_advantages: bool = True
-    """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
-    gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
-    nothing about them."""
+    """Skip tokens with advantage 0 if neither KL nor entropy is in the loss. The gradient is the
+    same and zero-variance groups cost nothing, but the per-token metrics leave these tokens out."""
     kl_stop: float | None = Field(None, gt=0)
-    """Nats per token: once the policy is further than this (k3) from the one before the update, no
-    further optimizer step is taken; null: all are."""
+    """Nats per token: stop the update once KL(policy || policy before the update), by k3, exceeds
+    this; null: take all steps."""
     keep_gradients: bool = False
-    """Write the policy's gradient of the first optimizer step, before it is clipped, beside the
-    trainer state: to compare two ways of computing the same update. It is as large as the policy in
-    float32."""
+    """Write the policy's gradient of the first optimizer step, before clipping, into the trainer
+    state's folder, to compare two ways of computing the same update. It is as large as the policy
+    in float32."""
     trainer: StrategyParameters = part(StrategyParameters)
     """How the policy's optimizer steps are taken."""
     optimizer: OptimizerParameters = part(OptimizerParameters)
-    """AdamW."""
+    """The policy's AdamW."""
     critic: CriticParameters = CriticParameters()
-    """Computes the value of a state, and how it learns that."""
+    """The critic, which estimates the value of a state, and its training."""
 
     @field_validator("objective")
     @classmethod
@@ -71,19 +70,19 @@ class UpdateParameters(FlatParameters):
 
     @property
     def critic_adamw(self) -> OptimizerParameters:
-        """The critic's AdamW: that of the policy but for the learning rate."""
+        """The critic's AdamW: the policy's, with another learning rate."""
         return self.optimizer.model_copy(update={"learning_rate": self.critic.learning_rate})
 
     @property
     def needs_values(self) -> bool:
-        """Whether there is a critic to be trained."""
+        """Whether a critic is trained."""
         return self.critic.backbone != "none"
 
     @property
     def needs_reference(self) -> bool:
-        """Whether the loss cannot be computed without the reference's log-probs."""
+        """Whether the loss needs the reference's log-probs."""
         return self.kl.kl_coef > 0 or objective(self.objective).needs_reference
 
     def with_kl_coef(self, coefficient: float) -> UpdateParameters:
-        """The same with another weight of the KL."""
+        """A copy with another weight of the KL in the loss."""
         return self.model_copy(update={"kl": self.kl.model_copy(update={"kl_coef": coefficient})})

@@ -180,7 +180,9 @@ def test_tasks_are_chosen_families_in_turn_and_never_by_chance():
 
 
 def test_a_split_without_tasks_is_an_error_and_not_a_zero():
-    with pytest.raises(ValueError, match="names 'ood', but no task is in it; there are: held_out"):
+    with pytest.raises(
+        ValueError, match="names 'ood', which has no tasks; splits with tasks: held_out"
+    ):
         evaluated_tasks(table(task(0, "held_out")), EvaluationParameters(splits=("ood",)))
 
 
@@ -189,7 +191,7 @@ def test_a_split_without_tasks_is_an_error_and_not_a_zero():
     [
         ({"splits": ["heldout"]}, "Did you mean 'held_out'"),
         ({"splits": []}, "at least one split"),
-        ({"splits": ["ood", "ood"]}, "each of them once"),
+        ({"splits": ["ood", "ood"]}, "no split twice"),
         ({"sampels": 4}, "Did you mean 'samples'"),
         ({"samples": 0}, r"evaluation\.samples"),
     ],

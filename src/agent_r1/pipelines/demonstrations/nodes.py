@@ -1,4 +1,4 @@
-"""Node: the episodes of a scripted agent, for the warm start."""
+"""Node: play the episodes of a scripted agent, for the warm start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def build_demonstrations(
     rollout: RolloutParameters,
     seed: int,
 ) -> pd.DataFrame:
-    """Episodes of the scripted agent; the table is empty where ``demonstrations.count`` is 0.
+    """Episodes of the scripted agent; an empty table if ``demonstrations.count`` is 0.
 
     Arguments and errors are those of `agent_r1.rollout.demonstrations.play_demonstrations`.
     """

@@ -1,4 +1,4 @@
-"""A policy → how good it is: on the evaluation splits, and on the validation split."""
+"""A policy → its evaluation on the evaluation splits, and on the validation split."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _INPUTS = [
 
 
 def create_evaluation(iteration: str) -> Pipeline:
-    """The splits of ``evaluation.splits``, which are only ever reported."""
+    """Evaluation on ``evaluation.splits``, which are only reported."""
     evaluate = update_wrapper(partial(evaluate_policy, iteration=iteration), evaluate_policy)
     outputs = ["evaluation", "evaluation_rollouts", "evaluation_rewards"]
     return Pipeline([Node(evaluate, inputs=_INPUTS, outputs=outputs, name="evaluate_policy")])
 
 
 def create_validation(iteration: str) -> Pipeline:
-    """The validation split, by which training may be steered and tuned."""
+    """Evaluation on the validation split, for selection and tuning."""
     validate = update_wrapper(partial(validate_policy, iteration=iteration), validate_policy)
     outputs = ["validation", "validation_rollouts", "validation_rewards"]
     return Pipeline([Node(validate, inputs=_INPUTS, outputs=outputs, name="validate_policy")])

@@ -1,4 +1,4 @@
-"""Node: the trainer's own log-probs of what the sampler wrote."""
+"""Node: compute the trainer's own log-probs of the sampled tokens."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def compute_logprobs(
     parameters: LogprobParameters,
     model: ModelParameters,
 ) -> pd.DataFrame:
-    """The ``logprobs`` table: a row per row of ``rollouts``, in its order.
+    """The ``logprobs`` table: one row per row of ``rollouts``, in the same order.
 
     ``values`` and ``bootstrap_value`` are null unless ``logprobs.values`` is true; they are 0 if
     ``critic`` is the empty checkpoint.
 
     Raises:
-        CriticError: values are wanted and ``critic`` does not fit the policy.
+        CriticError: ``logprobs.values`` is true and ``critic`` does not fit the policy.
     """
     use_threads(model)
     return logprobs_table(

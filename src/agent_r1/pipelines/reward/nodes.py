@@ -1,4 +1,4 @@
-"""Node: the reward of each step."""
+"""Node: compute the reward of each step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def score_rewards(
     tasks: pd.DataFrame,
     parameters: RewardParameters,
 ) -> pd.DataFrame:
-    """The ``rewards`` table: a row per row of ``rollouts``, in its order.
+    """The ``rewards`` table: one row per row of ``rollouts``, in the same order.
 
     Raises:
         ParameterError: an unknown term or parameter.

@@ -1,4 +1,4 @@
-"""Nodes of the warm start: the base policy, and supervised fine-tuning on demonstrations."""
+"""Nodes: import the base policy, and fine-tune it on demonstrations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from agent_r1.training.sft import SftParameters
 
 
 def import_policy(model: ModelParameters) -> Path:
-    """The base policy: what belongs to it of ``model.path``, in a staged folder.
+    """The base policy: the policy files of ``model.path``, copied to a staged folder.
 
     Raises:
         ModelFolderError: the folder is missing, has no tokenizer, or holds pickled weights.
@@ -37,7 +37,7 @@ def train_sft(
     model: ModelParameters,
     seed: int,
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
-    """The policy that RL starts from, and the empty states of what RL may use.
+    """The policy that RL starts from, and empty checkpoints for critic and trainer state.
 
     Returns:
         ``policy`` (the base unchanged if ``sft.enabled`` is false), ``critic`` and

@@ -13,6 +13,7 @@ from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.hooks import TrackingHooks
 from agent_r1.lineage import ManifestStore
 from agent_r1.tracking.mlflow import absolute_uri, as_params
+from tests.support.toy_experiment import opened
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +177,7 @@ def test_a_child_names_its_manifests(tracked):
 def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
     run_experiment(tracked.path, tracked.params)
     request = Request("score_rewards", "1", overrides={"reward": {"value": 5}})
-    result = Rerunner(tracked.path, "x").rerun(request)
+    result = Rerunner(opened(tracked.path, "x")).rerun(request)
     first, again = tracked.runs()["iter_00001"]
     assert "aside" not in first.data.tags
     assert again.data.tags["kedro.run_id"] == result.version
@@ -191,11 +192,11 @@ def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
 @pytest.mark.slow
 def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
     run_experiment(tracked.path, tracked.params)
-    Rerunner(tracked.path, "x").rerun(Request("score_rewards", "1"))
+    Rerunner(opened(tracked.path, "x")).rerun(Request("score_rewards", "1"))
     (parent,) = tracked.runs()["x"]
     curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
     assert [point.step for point in curve] == [1, 2]
-    Rerunner(tracked.path, "x").rerun(
+    Rerunner(opened(tracked.path, "x")).rerun(
         Request("score_rewards", "2", "cascade", overrides={"reward": {"value": 5}})
     )
     curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
@@ -205,7 +206,7 @@ def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
 @pytest.mark.slow
 def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
     run_experiment(tracked.path, tracked.params)
-    Rerunner(tracked.path, "x").rerun(Request("score_rewards", "2", "fork", "y"))
+    Rerunner(opened(tracked.path, "x")).rerun(Request("score_rewards", "2", "fork", "y"))
     (parent,) = tracked.runs()["y"]
     assert parent.data.tags["forked_from"] == "x"
     assert parent.info.status == "FINISHED"

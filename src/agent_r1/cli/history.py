@@ -61,8 +61,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
         opened = open_experiment(project, experiment, options["env"])
         if request.iteration is not None:
             iteration_of(opened, request.iteration)
-        rerunner = Rerunner(project, experiment, options["env"])
-        print_lines(rerun_lines(rerunner.rerun(request)))
+        print_lines(rerun_lines(Rerunner(opened, options["env"]).rerun(request)))
 
 
 rerun.params.append(params_option())

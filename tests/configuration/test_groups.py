@@ -178,7 +178,7 @@ def test_the_environments_that_rewards_are_for_exist(model):
     [
         (
             {"environment": {"name": "tests.support.toy_world:ToyEnv"}},
-            "no source of tasks is made for the env",
+            "ToyEnv' has no default source of tasks",
         ),
         (
             {"tasks": {"sources": {"word_problems": {"environment": "maths"}}}},

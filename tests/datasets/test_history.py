@@ -61,6 +61,14 @@ def test_before_anything_ran_it_is_empty(tmp_path):
     assert ManifestStore(tmp_path / "manifests").iterations() == []
 
 
+def test_outside_the_catalog_it_finds_the_project_that_it_is_in(history, project, monkeypatch):
+    monkeypatch.chdir(project.path / "src")
+    folder = project.path / "data/08_reporting/x/manifests"
+    alone = HistoryDataset(filepath=str(folder), tables=["rewards"])
+    assert list(alone.load().iterations("rewards")) == ["iter_00001", "iter_00002"]
+    assert alone.store.committed("iter_00001.rewards") is not None
+
+
 def test_it_is_read_only(history):
     with pytest.raises(DatasetError, match="written by the runs"):
         history.save({})

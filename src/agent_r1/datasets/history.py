@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 
 import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
+from kedro.utils import find_kedro_project
 
 from agent_r1.datasets.local import experiment_of_entry
-from agent_r1.lineage import Committed, Experiment
+from agent_r1.lineage import Committed
 
 _COLUMNS = ["iteration", "node", "version", "started_at", "seconds", "rows"]
 
@@ -52,13 +53,14 @@ class HistoryDataset(AbstractDataset):
             filepath: the folder of the experiment's manifests.
             tables: names of the tables to load of each iteration that has them.
             experiment: see `experiment_of_entry`; set by the project's configuration loader.
-                Without it, the working directory is the project.
+                Without it, the project is the one that ``filepath`` is in.
             metadata: ignored.
         """
-        self.experiment = (
-            experiment_of_entry(experiment) if experiment else Experiment(Path(), Path(filepath))
-        )
+        project = find_kedro_project(Path(filepath).absolute()) or Path()
+        entry = experiment or {"path": str(project), "filepath": filepath}
+        self.experiment = experiment_of_entry(entry)
         """Its manifests, branches and committed results."""
+        self.store = self.experiment.manifests
         self._tables = tuple(tables)
         self._members: list[Committed] = []
         self.metadata = metadata

@@ -1,4 +1,4 @@
-"""Packages that are not installed, and objects by name: the error says what to do."""
+"""Errors for packages that are not installed and objects that do not exist say what to do."""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ def test_an_object_of_another_class(module):
 
 def test_an_unknown_name():
     expected = (
-        r"unknown number 'sixx'. Did you mean 'six'\? Known: six. One of your own is named by its "
-        "import path: 'package.module:NAME'."
+        r"unknown number 'sixx'. Did you mean 'six'\? Known: six. Name an object of your own "
+        "by its import path: 'package.module:NAME'."
     )
     with pytest.raises(ParameterError, match=expected):
         named_object("number", "sixx", {"six": 6}, int)

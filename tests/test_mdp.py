@@ -1,4 +1,4 @@
-"""The visible context: what a policy saw of its token stream."""
+"""The visible context: the tokens that the policy saw."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def test_a_start_inside_the_prefix_hides_nothing():
     assert visible_context(STREAM, prefix=5, start=2) == STREAM
 
 
-def test_drops_are_half_open_pairs_and_may_leave_the_prefix_alone():
+def test_drops_are_half_open_pairs_and_may_be_outside_the_prefix():
     assert visible_context(STREAM, 2, 0, [4, 6, 8, 9]) == [0, 1, 2, 3, 6, 7, 9]
 
 

@@ -1,4 +1,4 @@
-"""Seeds depend on where a draw happens and on nothing else."""
+"""A seed depends only on the coordinates of its draw."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,11 +7,11 @@ from agent_r1.seeding import derive_seed
 
 
 def test_a_seed_is_the_same_in_every_process():
-    # Written down once; PYTHONHASHSEED and the platform must not matter.
+    # A fixed value: PYTHONHASHSEED and the platform must not matter.
     assert derive_seed(0, "iter_00001", "generate_rollouts", 3) == 3363503833266100900
 
 
-def test_coordinates_do_not_run_into_each_other():
+def test_coordinates_are_separated():
     assert derive_seed(0, "a", "bc") != derive_seed(0, "ab", "c")
     assert derive_seed(0, 1, 23) != derive_seed(0, 12, 3)
     assert derive_seed(1) != derive_seed(2)

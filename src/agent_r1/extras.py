@@ -1,7 +1,7 @@
-"""What is imported on demand: packages of optional extras, and objects that ``conf/`` names.
+"""Import on demand: packages of optional extras, and objects that ``conf/`` names.
 
-An absent package is an error that says how to install it. A name is a registered one, or the import
-path of an object of the user's own: ``my_package.games:ChessEnv``.
+The error for a missing package says how to install it. ``conf/`` names an object by its registered
+name, or a user's own object by its import path: ``my_package.games:ChessEnv``.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ T = TypeVar("T")
 
 
 class MissingExtraError(UserError, ModuleNotFoundError):
-    """A package of an optional extra is not installed; the message says how to install it."""
+    """A package of an optional extra is not installed. The message says how to install it."""
 
 
 def extra_package(name: str, extra: str) -> ModuleType:
-    """The module ``name``.
+    """Import the module ``name``.
+
+    Args:
+        name: of the module.
+        extra: the optional extra that installs it.
 
     Raises:
-        MissingExtraError: it is not installed.
+        MissingExtraError: the module is not installed.
     """
     try:
         return importlib.import_module(name)
@@ -38,8 +42,10 @@ def extra_package(name: str, extra: str) -> ModuleType:
 
 
 def extra_file(package: str, path: str, extra: str) -> Path:
-    """A data file that ``package`` brings along. The package is found, and never imported: some
-    import half a machine-learning stack, or have a licence that only their data does without.
+    """The path of a data file in an installed package.
+
+    The package is not imported: some packages import half a machine-learning stack, or have a
+    licence that covers their code but not their data.
 
     Raises:
         MissingExtraError: the package is not installed.
@@ -52,24 +58,24 @@ def extra_file(package: str, path: str, extra: str) -> Path:
 
 def _missing(name: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
-        f"the package '{name.split('.')[0]}' is needed, and not installed: "
+        f"the package '{name.split('.')[0]}' is needed but not installed: "
         f"pip install -e '.[{extra}]'"
     )
 
 
 def named_object(kind: str, name: str, known: Mapping[str, Any], expected: type[T]) -> T:
-    """The object that a registered name or an import path (``package.module:NAME``, or with a dot
-    for the colon) stands for.
+    """The object with a registered name or an import path (``package.module:NAME``; a dot may
+    replace the colon).
 
     Args:
-        kind: what it is, for messages: "reward term".
-        name: as ``conf/`` has it.
+        kind: kind of object for error messages, such as "reward term".
+        name: the name in ``conf/``.
         known: registered name → the object or its import path.
-        expected: the class that it must be an instance of; ``object``: anything.
+        expected: class of the object; ``object`` if any class is allowed.
 
     Raises:
-        ParameterError: the name is unknown (the nearest known one is named), its module cannot be
-            imported (the file and the line are named), or the object is of another class.
+        ParameterError: the name is unknown (the message gives the nearest known name), its module
+            cannot be imported (the message gives file and line), or the object has another class.
     """
     found = known.get(name, name)
     if isinstance(found, str):
@@ -84,16 +90,16 @@ def _imported(kind: str, name: str, path: str, known: Mapping[str, Any]) -> Any:
     if not module:
         raise ParameterError(
             f"unknown {kind} '{name}'.{nearest(name, known)} "
-            "One of your own is named by its import path: 'package.module:NAME'."
+            "Name an object of your own by its import path: 'package.module:NAME'."
         )
     try:
         return pkgutil.resolve_name(path if ":" in path else f"{module}:{attribute}")
-    except Exception as error:  # a module may raise anything while it is imported
+    except Exception as error:  # a module may raise any exception while it is imported
         raise ParameterError(f"{kind} '{name}' cannot be imported: {_where(error)}") from error
 
 
 def _where(error: Exception) -> str:
-    """The error, and the file and line of the imported module that raised it."""
+    """The error with the file and line of the imported module that raised it."""
     if isinstance(error, SyntaxError):
         return f"{error.msg} ({error.filename}, line {error.lineno})"
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]

@@ -1,19 +1,20 @@
-"""The Markov decision process that an LLM agent lives in: its vocabulary, and nothing else.
+"""The vocabulary of the Markov decision process of an LLM agent.
 
-1. **State** s_t: the token stream that the policy sees before step t — the task prompt, its own
-   earlier tokens, and what the environment answered. Past the context limit a window is kept:
-   the first ``prefix`` tokens always, then everything from ``start`` on (`visible_context`).
+1. **State** s_t: the tokens that the policy sees before step t: the task prompt, its own earlier
+   tokens, and the observations. If the context is full, the policy sees a window: the first
+   ``prefix`` tokens, then everything from ``start`` on (`visible_context`).
 2. **Action** a_t: one whole model turn, up to and including the stop token. It may hold tool
-   calls or a final answer; text that is neither is an action too (`ActionType.MALFORMED`), and so
+   calls or a final answer. Text that is neither is an action too (`ActionType.MALFORMED`), and so
    is a turn that ran out of tokens (`ActionType.CUT`).
-3. **Transition**: the environment executes the action for real and returns a `Transition`.
-4. **Reward**: per step; the return of a trajectory is the sum. ``None`` means *not scored*
-   (the infrastructure failed), which is not zero.
-5. **End**: *terminated* (the environment says so) or *truncated* (a limit was hit), always with
-   an `EndReason`. A truncated trajectory has a value after its last step; a terminated one has not.
+3. **Transition**: the environment executes the action and returns a `Transition`.
+4. **Reward**: one per step; the return of a trajectory is their sum. ``None`` means *not scored*
+   (the infrastructure failed), which differs from zero.
+5. **End**: *terminated* (the environment ended the episode) or *truncated* (a limit was reached),
+   always with an `EndReason`. The value after the last step of a terminated trajectory is zero; a
+   truncated trajectory may have another one.
 
-This module imports nothing of the project: environments, engines, estimators and tables all speak
-it without knowing each other.
+This module imports nothing from the project. Environments, engines, estimators and tables share
+these types without depending on each other.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from typing import Any
 
 
 class ActionType(StrEnum):
-    """What one model turn turned out to be."""
+    """The kind of a model turn."""
 
     TOOL_CALL = "tool_call"
     ANSWER = "answer"
     MALFORMED = "malformed"
-    """Neither an answer nor a parseable tool call; the agent is told what was wrong."""
+    """Neither an answer nor a parseable tool call. The agent sees the error."""
     CUT = "cut"
-    """The token budget ended the turn before the stop token: never parsed (pitfall: a cut tool
-    call read as an answer)."""
+    """The token budget ended the turn before the stop token. It is never parsed: a cut tool call
+    could be read as an answer."""
     NONE = "none"
-    """There was no action: the prompt did not fit, or the environment failed to reset."""
+    """No action was sampled: the prompt did not fit, or the environment failed to reset."""
 
 
 class EndReason(StrEnum):
@@ -52,7 +53,7 @@ class EndReason(StrEnum):
 
 
 class ToolStatus(StrEnum):
-    """What became of one tool call."""
+    """The outcome of a tool call."""
 
     OK = "ok"
     ERROR = "error"
@@ -74,16 +75,16 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """The recorded outcome of one tool call; results stand in call order."""
+    """The recorded outcome of one tool call. Results are in call order."""
 
     name: str
     status: ToolStatus
     content: str
-    """What the agent reads: the tool's output, or what went wrong."""
+    """The text for the agent: the tool's output, or the error."""
     attempts: int = 1
-    """Tries, the first one included; 0 for a call that was not made (budget, unavailable)."""
+    """Number of attempts; 0 for a call that was not made (budget, unavailable)."""
     latency_ms: float = 0.0
-    """Wall-clock; it goes to ``rollout_timings``, never into a table that is compared."""
+    """Wall-clock milliseconds. Stored only in ``rollout_timings``, which is never compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,35 +96,35 @@ class Action:
     """The turn's text without the stop token."""
     tool_calls: tuple[ToolCall, ...] = ()
     answer: str | None = None
-    """The final answer; set exactly when ``type`` is ANSWER."""
+    """The final answer; set if and only if ``type`` is ANSWER."""
     code: str | None = None
     """The first code block of the turn, for environments that execute code."""
     error: str | None = None
-    """Why the turn is malformed, in words that the agent can act on."""
+    """Why the turn is malformed, as a text that helps the agent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What the environment answered to an action."""
+    """The environment's response to an action."""
 
     observation: dict[str, Any] | None
-    """None where nothing follows: the episode ended."""
+    """None if the episode terminated."""
     reward: float | None
-    """None means not scored (an infrastructure failure), which is not zero."""
+    """None means not scored (an infrastructure failure), which differs from zero."""
     terminated: bool = False
     truncated: bool = False
     end_reason: EndReason | None = None
     tool_results: tuple[ToolResult, ...] = ()
     info: dict[str, Any] = field(default_factory=dict)
     state_key: str = field(default="", compare=False)
-    """Names the state that follows; empty where none does."""
+    """Key of the next state; empty if there is none."""
 
 
 class EnvironmentFailure(Exception):
-    """Raised by an environment whose infrastructure failed.
+    """An environment's infrastructure failed.
 
-    The trajectory ends truncated, with reason ``infrastructure`` and a null reward: it tells
-    nothing about the policy.
+    The trajectory ends truncated, with the reason ``infrastructure`` and a null reward, as the
+    failure says nothing about the policy.
     """
 
 
@@ -135,16 +136,16 @@ def visible_context(
 ) -> list[int]:
     """The tokens of ``stream`` that the policy saw.
 
-    ``stream[:prefix] + stream[max(prefix, start):]``, minus the positions covered by ``drops``.
+    ``stream[:prefix] + stream[max(prefix, start):]``, without the positions in ``drops``.
 
     Args:
         stream: all tokens of the trajectory so far, context and actions.
         prefix: number of leading tokens that are always kept (system prompt and task).
-        start: where the kept tail begins.
-        drops: flat ``[begin, end)`` pairs of stream positions that were removed.
+        start: position at which the kept tail begins.
+        drops: flat ``[begin, end)`` pairs of stream positions that are removed.
 
     Raises:
-        ValueError: ``drops`` is not made of pairs, or a position is negative.
+        ValueError: ``drops`` is not a list of pairs, or a position is negative.
     """
     if prefix < 0 or start < 0:
         raise ValueError(f"prefix and start must be >= 0, got {prefix} and {start}")

@@ -21,7 +21,7 @@ def other_policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def start_engine(policy: Path) -> Callable[..., LocalEngine]:
-    """Makes engines with the policy loaded."""
+    """A function that makes an engine with the policy loaded."""
 
     def make(**options) -> LocalEngine:
         engine = LocalEngine(threads=1, **options)

@@ -1,10 +1,10 @@
-"""What is pinned here:
+"""These tests pin four properties:
 
-1. log-probs are those of a plain forward pass, whatever was cached, forked, windowed or batched;
-2. an action is a function of its context, seed and policy: not of the company it keeps, nor of
-   whether the engine is cold or warm;
-3. nothing that old weights computed outlives them;
-4. misuse is an error that says what was wrong.
+1. Log-probs equal those of a plain forward pass, whatever was cached, forked, windowed or batched.
+2. An action is a function of its context, seed and policy. It does not depend on the other rows of
+   the batch, or on whether the engine is cold or warm.
+3. Nothing that old weights computed is used with new weights.
+4. Misuse is an error with a clear message.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.support.tiny_models import CACHED, ENGINE_VOCABULARY, engine_policy
 
 
 def play(engine: LocalEngine, turns: int = 3, **how) -> dict[str, tuple[list[int], list[float]]]:
-    """Several turns of several sessions; the streams and the log-probs of the last actions."""
+    """Play several turns of several sessions; the streams and log-probs of the last actions."""
     streams, last = {name: [] for name in PROMPTS}, {}
     for turn in range(turns):
         new = {name: prompt[: len(prompt) // (turn + 1)] for name, prompt in PROMPTS.items()}
@@ -58,7 +58,7 @@ def test_greedy_is_the_argmax_scored_at_temperature_one(policy, engine):
 
 
 @pytest.mark.parametrize("max_batch", [1, 2, 4, 64])
-def test_an_action_does_not_depend_on_its_company(start_engine, max_batch):
+def test_an_action_does_not_depend_on_other_rows(start_engine, max_batch):
     expected = play(start_engine())
     found = play(start_engine(max_batch=max_batch))
     for name, (stream, logprobs) in expected.items():
@@ -66,7 +66,7 @@ def test_an_action_does_not_depend_on_its_company(start_engine, max_batch):
         assert found[name][1] == pytest.approx(logprobs, **APPROX)
 
 
-def test_sessions_that_ask_late_join_and_get_the_same(start_engine):
+def test_late_requests_join_the_batch_and_get_equal_actions(start_engine):
     expected = generate(start_engine(), PROMPTS, sampling(max_tokens=30))
 
     async def trickle(engine: LocalEngine):
@@ -83,7 +83,7 @@ def test_sessions_that_ask_late_join_and_get_the_same(start_engine):
         assert generation.logprobs == pytest.approx(expected[name].logprobs, **APPROX)
 
 
-def test_the_same_bytes_from_a_cold_and_a_warm_engine(start_engine):
+def test_a_cold_and_a_warm_engine_give_equal_bytes(start_engine):
     cold, warm = start_engine(), start_engine()
     generate(warm, {"other": list(range(4, 60)), "more": [5]}, sampling(40))
     expected = play(cold)
@@ -101,10 +101,10 @@ def test_order_of_requests_does_not_matter(start_engine):
         assert forward[name].logprobs == backward[name].logprobs
 
 
-def test_p37_requests_of_a_tick_are_one_batch_even_if_the_worker_is_still_winding_up(
+def test_p37_requests_of_a_tick_are_one_batch_even_while_the_worker_becomes_idle(
     engine, monkeypatch
 ):
-    """The worker looks for more work just while a tick's requests come in, one after another."""
+    """The worker looks for work while the requests of a tick arrive one after the other."""
     admitted, resting = [], threading.Event()
     compact, admit = engine._batch.compact, engine._batch.admit
 
@@ -141,7 +141,7 @@ def test_p37_requests_of_a_tick_are_one_batch_even_if_the_worker_is_still_windin
     assert admitted == [len(PROMPTS)] * 2
 
 
-def test_stop_token_ends_the_action_and_belongs_to_it(engine):
+def test_a_stop_token_ends_the_action_and_belongs_to_it(engine):
     everything = tuple(range(ENGINE_VOCABULARY))
     result = generate(engine, PROMPTS, sampling(stop_token_ids=everything))
     for generation in result.values():
@@ -149,14 +149,14 @@ def test_stop_token_ends_the_action_and_belongs_to_it(engine):
         assert generation.finish_reason == "stop"
 
 
-def test_p02_no_stop_token_is_invented_for_a_cut_action(engine):
+def test_p02_a_cut_action_gets_no_stop_token(engine):
     result = generate(engine, PROMPTS, sampling(max_tokens=5, stop_token_ids=(ENGINE_VOCABULARY,)))
     for generation in result.values():
         assert len(generation.token_ids) == 5
         assert generation.finish_reason == "length"
 
 
-def test_a_stop_token_sampled_last_in_the_budget_is_a_stop(engine):
+def test_a_stop_token_at_the_end_of_the_budget_is_a_stop(engine):
     first = generate(engine, {"a": PROMPTS["s1"]}, sampling(max_tokens=4, stop_token_ids=()))["a"]
     stop = first.token_ids[-1]
     n = first.token_ids.index(stop) + 1
@@ -167,8 +167,8 @@ def test_a_stop_token_sampled_last_in_the_budget_is_a_stop(engine):
     assert again.finish_reason == "stop"
 
 
-def test_p10_the_budget_is_given_to_the_generation(engine):
-    """Each row of a batch has its own. Longer ones continue shorter ones: nothing is cut off
+def test_p10_the_budget_limits_the_generation_itself(engine):
+    """Each row has its own budget. Longer actions continue shorter ones: nothing is cut
     afterwards."""
     budgets = {"short": sampling(3, stop_token_ids=()), "long": sampling(9, stop_token_ids=())}
     result = generate(engine, dict.fromkeys(budgets, PROMPTS["s2"]), budgets)
@@ -178,7 +178,7 @@ def test_p10_the_budget_is_given_to_the_generation(engine):
     assert short.logprobs == pytest.approx(long.logprobs[:3], **APPROX)
 
 
-def test_p26_new_weights_forget_everything_the_old_ones_computed(start_engine, other_policy):
+def test_p26_new_weights_use_nothing_that_old_weights_computed(start_engine, other_policy):
     engine = start_engine()
     generate(engine, PROMPTS, sampling())
     engine.load(other_policy, "v1")
@@ -204,7 +204,7 @@ def test_a_closed_session_starts_anew(engine):
     assert (generation.cached_tokens, generation.prompt_tokens) == (0, len(PROMPTS["s2"]))
 
 
-def test_a_session_closed_while_it_generates_disturbs_nobody(start_engine):
+def test_closing_a_session_while_it_generates_does_not_disturb_others(start_engine):
     expected = generate(start_engine(), PROMPTS, sampling(20))
     engine = start_engine()
 
@@ -226,7 +226,7 @@ def test_misuse_is_an_error(policy, engine):
         generate(LocalEngine(), {"a": [4]}, sampling())
     with pytest.raises(ValueError, match="no tokens to continue"):
         generate(engine, {"a": []}, sampling())
-    with pytest.raises(ValueError, match=r"token ids must be in \[0, 64\)"):
+    with pytest.raises(ValueError, match=r"a token id is not in \[0, 64\)"):
         generate(engine, {"a": [4, ENGINE_VOCABULARY]}, sampling())
     with pytest.raises(ValueError, match="max_position_embeddings"):
         generate(engine, {"a": [4] * 250}, sampling(7))
@@ -245,7 +245,9 @@ def test_misuse_is_an_error(policy, engine):
         asyncio.run(twice())
 
 
-def test_a_fault_in_the_model_reaches_everyone_who_waits_and_heals(policy, engine, monkeypatch):
+def test_a_fault_in_the_model_reaches_all_waiting_tasks_and_the_engine_recovers(
+    policy, engine, monkeypatch
+):
     def broken(*args, **kwargs):
         raise RuntimeError("out of memory")
 
@@ -265,8 +267,8 @@ def test_a_fault_in_the_model_reaches_everyone_who_waits_and_heals(policy, engin
     assert generation.logprobs == pytest.approx(expected, **APPROX)
 
 
-def test_the_loop_runs_on_while_the_model_computes(engine):
-    """Tools that answer and time out must not wait for the engine."""
+def test_the_event_loop_runs_while_the_model_computes(engine):
+    """Tools and their time limits must not wait for the engine."""
 
     async def run() -> int:
         generation = asyncio.create_task(engine.generate("a", PROMPTS["s5"], sampling(60)))

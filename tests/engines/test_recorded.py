@@ -27,7 +27,7 @@ def engine(*actions, **columns):
     return RecordedEngine(rollouts(*recorded(*actions, **columns)))
 
 
-def test_each_session_plays_its_own_trajectory_step_after_step():
+def test_each_session_plays_its_own_trajectory_step_by_step():
     rows = [*recorded([1, STOP], [2, STOP]), *recorded([3, 3, STOP], trajectory="a/1")]
     played = RecordedEngine(rollouts(*rows[::-1]))
     first = generate(played, "a/0", [7, 7, 7])
@@ -52,21 +52,21 @@ def test_a_prompt_can_be_counted_without_an_action_and_shared():
 
 
 @pytest.mark.parametrize("session", ["a/0", "unknown"])
-def test_where_the_record_has_ended_nothing_is_sampled(session):
+def test_after_the_last_recorded_step_actions_are_empty(session):
     played = engine([1, STOP])
     generate(played, "a/0")
     over = generate(played, session)
     assert (over.token_ids, over.logprobs, over.finish_reason) == ([], [], "length")
 
 
-def test_a_step_that_is_missing_is_not_replaced_by_the_next():
+def test_a_missing_step_is_not_replaced_by_the_next():
     rows = recorded([1, STOP], [2, STOP], [3, STOP])
     played = RecordedEngine(rollouts(rows[0], rows[2]))
     found = [generate(played, "a/0").token_ids for _ in range(3)]
     assert found == [[1, STOP], [], [3, STOP]]
 
 
-def test_of_two_rows_of_a_step_the_first_is_played():
+def test_the_first_of_two_rows_with_one_step_is_played():
     played = RecordedEngine(rollouts(*recorded([1, STOP]), *recorded([2, STOP])))
     assert generate(played, "a/0").token_ids == [1, STOP]
 
@@ -83,13 +83,13 @@ def test_of_two_rows_of_a_step_the_first_is_played():
         ([], [], "length"),
     ],
 )
-def test_only_what_an_engine_could_have_sampled_is_played(action, sampled, reason):
+def test_only_actions_that_an_engine_could_have_sampled_are_played(action, sampled, reason):
     found = generate(engine(action), "a/0", max_tokens=4)
     assert (found.token_ids, found.finish_reason) == (sampled, reason)
     assert len(found.logprobs) == len(sampled)
 
 
-def test_there_is_a_log_prob_for_each_token_and_nan_where_none_was_recorded():
+def test_each_token_has_a_log_prob_which_is_nan_if_none_was_recorded():
     too_few = generate(engine([1, 2, STOP], action_logprobs=[-1.0, None]), "a/0").logprobs
     assert too_few[0] == -1.0
     assert [math.isnan(value) for value in too_few] == [False, True, True]
@@ -105,7 +105,7 @@ def test_a_closed_session_starts_over():
     assert (again.token_ids, again.prompt_tokens) == ([1, STOP], 1)
 
 
-def test_its_version_is_the_one_that_most_rows_name():
+def test_its_version_is_that_of_most_rows():
     rows = recorded([1], [2], [3])
     rows[0]["policy_version"] = "forged"
     assert RecordedEngine(rollouts(*rows)).weight_version == "v"

@@ -57,7 +57,7 @@ def test_greedy_takes_the_mode_and_scores_it_at_temperature_one():
         ({"top_p": 0.39}, {0}),
         ({"top_p": 1e-9}, {0}),
         ({"min_p": 0.6}, {0, 2}),  # at least 0.24
-        ({"top_k": 3, "top_p": 0.75}, {0, 2}),  # of what top-k leaves, two hold 7/9
+        ({"top_k": 3, "top_p": 0.75}, {0, 2}),  # two of the tokens that top-k keeps hold 7/9
         ({"top_k": 3, "top_p": 0.8}, {0, 2, 3}),
         ({}, {0, 1, 2, 3}),
     ],
@@ -74,7 +74,7 @@ def test_filters_leave_the_logprob_alone():
         assert logprobs.item() == pytest.approx(math.log(0.4), abs=1e-6)
 
 
-def test_rows_are_sampled_each_in_its_own_way():
+def test_each_row_is_sampled_with_its_own_parameters():
     logits = torch.tensor([[0.4, 0.1, 0.3, 0.2]]).log().repeat(3, 1)
     how = Choice(
         torch.tensor([1.0, 0.0, 1.0]),
@@ -94,7 +94,7 @@ def test_uniforms_are_those_of_splitmix64():
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=5), st.integers(1, 40))
-def test_a_draw_depends_on_its_seed_and_index_alone(seeds, count):
+def test_a_draw_depends_only_on_its_seed_and_index(seeds, count):
     together = uniforms(np.array(seeds), 40)
     for row, seed in enumerate(seeds):
         assert np.array_equal(uniforms(np.array([seed]), count)[0], together[row, :count])

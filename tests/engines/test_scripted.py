@@ -31,9 +31,9 @@ def test_a_prompt_can_be_appended_without_an_action_and_shared():
     assert generate(engine, "b", [5]).prompt_tokens == 3
 
 
-def test_a_script_that_is_over_or_too_long_says_so():
+def test_a_script_that_has_ended_or_exceeds_the_limit_is_an_error():
     engine = ScriptedEngine({"a": [[1, 2, 9]]})
-    with pytest.raises(ScriptError, match="action 0 of 'a' has 3 tokens, more than the 2"):
+    with pytest.raises(ScriptError, match="action 0 of 'a' has 3 tokens, more than the limit of 2"):
         generate(engine, "a", [7], max_tokens=2)
     with pytest.raises(ScriptError, match="the script of 'a' ends after 1 actions"):
         generate(engine, "a", [7])

@@ -1,4 +1,4 @@
-"""Forked, continued and windowed sessions give what a fresh one gives over the same tokens."""
+"""Forked, continued and windowed sessions give the same as a fresh one over the same tokens."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.support.generations import APPROX, PROMPTS, generate, reference_logprobs, sampling
 
 
-def test_forks_continue_like_the_session_they_come_from(policy, engine):
+def test_forks_continue_like_the_original_session(policy, engine):
     generate(engine, {"prompt": PROMPTS["s4"]}, sampling(0))
     engine.fork("prompt", ["a", "b", "c"])
     seeds = {name: sampling(seed=seed) for name, seed in zip("abc", (7, 7, 8), strict=True)}
@@ -17,7 +17,7 @@ def test_forks_continue_like_the_session_they_come_from(policy, engine):
         assert generation.cached_tokens == len(PROMPTS["s4"]) - 1
         expected = reference_logprobs(policy, PROMPTS["s4"], generation.token_ids)
         assert generation.logprobs == pytest.approx(expected, **APPROX)
-    # A fork is a copy: what one does later, the others do not see.
+    # A fork is a copy: later changes of one do not affect the others.
     later = generate(engine, {"a": [9, 9], "c": [8]}, sampling())
     context = PROMPTS["s4"] + result["c"].token_ids + [8]
     expected = reference_logprobs(policy, context, later["c"].token_ids)
@@ -36,7 +36,9 @@ def test_earlier_turns_are_not_computed_again(engine):
     ("prefix", "start", "drops"),
     [(4, 12, None), (4, 0, [6, 9]), (0, 20, None), (4, 12, [14, 16, 20, 22]), (50, 0, None)],
 )
-def test_a_windowed_session_is_a_fresh_one_over_what_is_visible(start_engine, prefix, start, drops):
+def test_a_windowed_session_equals_a_fresh_one_over_the_visible_tokens(
+    start_engine, prefix, start, drops
+):
     engine = start_engine()
     first = generate(engine, {"a": PROMPTS["s5"]}, sampling())["a"]
     engine.window("a", prefix, start, drops)
@@ -55,7 +57,7 @@ def test_a_windowed_session_is_a_fresh_one_over_what_is_visible(start_engine, pr
     assert windowed.cached_tokens >= min(kept, len(stream) - 1)
 
 
-def test_the_window_moves_on_from_stream_positions(start_engine):
+def test_window_positions_are_positions_in_the_stream(start_engine):
     engine = start_engine()
     first = generate(engine, {"a": PROMPTS["s4"]}, sampling())["a"]
     engine.window("a", 3, 10)

@@ -1,4 +1,4 @@
-"""The code environment: programs are tried and judged in the sandbox, and no test is shown."""
+"""The code environment: programs run in the sandbox, and the tests stay hidden."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RIGHT = "def twice(x):\n    return 2 * x"
 
 @pytest.fixture
 def judged(monkeypatch) -> list[dict]:
-    """A sandbox without processes, and what it judged."""
+    """Replaces the sandbox by one without processes; returns the list of what it judged."""
     return fake_sandbox.install(monkeypatch)
 
 
@@ -51,7 +51,7 @@ def test_a_solution_that_passes_earns_one_and_ends_the_episode(judged):
     assert call["parameters"].timeout_s == 3.0
 
 
-def test_a_solution_that_fails_earns_nothing_and_ends_the_episode_too(judged):
+def test_a_solution_that_fails_earns_zero_and_ends_the_episode(judged):
     step = act(begin()[0], answer="def twice(x):\n    return x")
     assert (step.reward, step.terminated) == (0.0, True)
 
@@ -74,15 +74,15 @@ HEAD = 'def twice(x):\n    """ Twice x. """\n'
     ("answer", "program"),
     [
         ("return 2 * x", "    return 2 * x"),
-        ("y = 2 * x\n    return y", "    y = 2 * x\n    return y"),  # the first blanks are lost
-        ("y = 2 * x\n\nreturn y", "    y = 2 * x\n\n    return y"),  # there were none
+        ("y = 2 * x\n    return y", "    y = 2 * x\n    return y"),  # the first indentation is lost
+        ("y = 2 * x\n\nreturn y", "    y = 2 * x\n\n    return y"),  # no indentation at all
         ("    return 2 * x\n", "    return 2 * x\n"),
         ("def twice(x):\n    return 2 * x", "def twice(x):\n    return 2 * x"),
         ("import math\ndef twice(x): return 2 * x", "import math\ndef twice(x): return 2 * x"),
         ("twice = lambda x: 2 * x", "twice = lambda x: 2 * x"),
     ],
 )
-def test_a_solution_may_be_the_body_alone(judged, answer, program):
+def test_a_solution_may_be_only_the_body(judged, answer, program):
     payload = {"tests": "def check(f): ...", "entry_point": "twice", "prelude": HEAD}
     env = make_environment("code", TASK | {"payload": json.dumps(payload)})
     asyncio.run(start(env))
@@ -99,7 +99,7 @@ def test_a_program_can_be_tried_by_a_call_or_by_a_code_block(judged):
     assert judged == []
 
 
-def test_a_program_that_fails_is_told_and_not_run_again(judged):
+def test_a_failing_program_gives_an_error_and_is_not_retried(judged):
     env, _ = begin()
     (result,) = run(env, "boom").tool_results
     assert (result.status, result.attempts) == (ToolStatus.BAD_ARGUMENTS, 1)
@@ -124,18 +124,18 @@ def test_p12_without_a_sandbox_nothing_is_scored(judged, how, fault, told):
     assert told in step.info["failure"]
 
 
-def test_p12_tests_that_no_solution_could_pass_score_nothing(judged):
+def test_p12_tests_that_no_solution_can_pass_score_nothing(judged):
     step = act(begin()[0], answer="unusable tests")
     assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
     assert "the tests cannot be used" in step.info["failure"]
 
 
-def test_limits_that_do_not_exist_are_named():
+def test_unknown_limits_are_named():
     with pytest.raises(ParameterError, match=r"'environment.options.sandbox.timeout'.*'timeout_s'"):
         begin(sandbox={"timeout": 3.0})
 
 
-def test_p34_the_tests_are_in_nothing_that_the_agent_gets(judged):
+def test_p34_the_agent_never_sees_the_tests(judged):
     env, first = begin()
     told = [str(first), str([spec.schema for spec in env.tools])]
     told += [str(run(env, text)) for text in ("open('tests')", "self.task", "boom")]
@@ -156,7 +156,7 @@ SAMPLE = {
 @pytest.mark.parametrize(
     ("solution", "reward"),
     [
-        ("    return 2 * x\n", 1.0),  # the body alone
+        ("    return 2 * x\n", 1.0),  # only the body
         ("def double(x):\n    return x + x\n", 1.0),  # the whole function
         ("from __future__ import annotations\ndef double(x: int):\n    return x + x\n", 1.0),
         ("    return x\n", 0.0),
@@ -188,7 +188,7 @@ NEEDS_THE_SOLUTION = {
     "test_setup_code": "root = Node(1)",
     "test_list": ["assert double(root) == 2"],
 }
-# The two ways in which the official file uses a class of the solution's, and a built-in's name.
+# The official file uses a class of the solution in two ways, and the name of a built-in.
 PAIR = {
     "code": "class Pair(object):\n  def __init__(self, a, b):\n    self.a = a\n    self.b = b\n"
     "def double(arr, n):\n  return max(pair.b - pair.a for pair in arr) * n",
@@ -208,7 +208,11 @@ SUM = {"code": "def sum(a,b): return 6", "test_list": ["assert sum(10,15) == 6"]
 @pytest.mark.parametrize(
     ("changed", "solution", "reward"),
     [
-        ({}, DOUBLE["code"], 1.0),  # solution and tests alike know what the set-up code defines
+        (
+            {},
+            DOUBLE["code"],
+            1.0,
+        ),  # both solution and tests can use the definitions of the set-up code
         ({}, "FACTOR = 0\ndef double(x):\n    return 0", 0.0),
         ({"test_setup_code": "import no_such_module"}, DOUBLE["code"], None),
         (PAIR, PAIR["code"], 1.0),

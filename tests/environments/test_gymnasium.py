@@ -1,4 +1,4 @@
-"""Gymnasium environments as environments: what goes in, what comes out, and what fails."""
+"""The adapter for Gymnasium environments: actions, observations and failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TASK = {"task_id": "t", "prompt": "Guess the number.", "payload": "{}"}
 
 
 class Guess(gymnasium.Env):
-    """Guess a number; with ``words`` the observations are dicts, and actions any text."""
+    """Guess a number. With ``words``, observations are dicts, and actions are any text."""
 
     closed = 0
 
@@ -54,7 +54,7 @@ gymnasium.register("Guess-v0", Guess)
 
 
 def play(*actions, task=TASK, **options):
-    """The transitions of these actions; the first observation stands before them."""
+    """The first observation and the transitions of these actions."""
 
     async def scenario():
         env = make_environment("gymnasium", task, None, {"id": "Guess-v0"} | options)
@@ -77,7 +77,7 @@ def act(*texts):
 SECRET = TASK | {"payload": '{"options": {"secret": 3}}'}
 
 
-def test_a_turn_that_is_no_call_is_an_action_only_where_plain_text_is_one():
+def test_a_turn_without_a_call_is_an_action_only_with_plain_text():
     turn = Action(ActionType.MALFORMED, "3", code="3", error="could not parse: no tool call")
     told, played = play(turn, task=SECRET)[1], play(turn, task=SECRET, plain_text=True)[1]
     assert (told.observation, told.reward) == ({"error": turn.error}, 0.0)
@@ -129,7 +129,7 @@ def test_a_text_space_and_a_dict_observation():
         ("too long", True, "error: act: an action has 1 to 5 characters out of"),
     ],
 )
-def test_what_is_no_action_is_told_and_costs_nothing(text, words, said):
+def test_an_invalid_action_gives_an_error_and_costs_nothing(text, words, said):
     _, step = play(act(text), kwargs={"words": words})
     assert step.observation["tool_results"][0].startswith(said)
     assert (step.tool_results[0].status, step.reward) == ("bad_arguments", 0.0)
@@ -137,8 +137,8 @@ def test_what_is_no_action_is_told_and_costs_nothing(text, words, said):
 
 @pytest.mark.parametrize("text", ["--5", "-1", "10", "9" * 5000, "1.0", "²", "٣", ""])
 @pytest.mark.parametrize("kind", ["call", "answer"])
-def test_whatever_text_is_no_number_of_an_action_is_told_so(kind, text):
-    """As an error of the game it would go unscored: a way out of a lost one."""
+def test_a_text_that_is_not_the_number_of_an_action_gives_an_error(kind, text):
+    """As a failure of the game it would not be scored, and a losing agent could use that."""
     action = Action(ActionType.ANSWER, text, answer=text) if kind == "answer" else act(text)
     _, told, played = play(action, act(" 3 "))
     assert "an action is a whole number from 0 to 9" in str(told.observation)
@@ -146,12 +146,12 @@ def test_whatever_text_is_no_number_of_an_action_is_told_so(kind, text):
     assert played.reward in (1.0, -0.1)
 
 
-def test_actions_that_are_no_text_are_refused():
+def test_actions_that_are_not_text_are_refused():
     with pytest.raises(EnvironmentFailure, match=r"'Pendulum-v1' are neither text nor .*\(Box\)"):
         play(id="Pendulum-v1")
 
 
-def test_a_game_that_draws_in_text_is_seen():
+def test_the_observation_has_the_rendering_of_a_game_that_renders_text():
     lake = {"id": "FrozenLake-v1", "kwargs": {"is_slippery": False, "render_mode": "ansi"}}
     first, down = play(act("1"), **lake)
     red = "\x1b[41m{}\x1b[0m".format

@@ -1,4 +1,4 @@
-"""What a benchmark costs: one small file each, together under 200 lines."""
+"""Each benchmark is one small file; together they have fewer than 200 lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tests.support import REPOSITORY
 FOLDER = REPOSITORY / "src/agent_r1/environments"
 MOST = 200
 BENCHMARKS = sorted(ENVIRONMENTS.keys() - {"gymnasium"})
-"""All but the adapter for environments of others."""
+"""All environments but the adapter for Gymnasium."""
 
 
 def test_the_benchmarks_together_are_under_two_hundred_lines():
@@ -19,6 +19,6 @@ def test_the_benchmarks_together_are_under_two_hundred_lines():
     assert sum(lines.values()) < MOST, lines
 
 
-def test_every_benchmark_has_a_file_of_its_name():
+def test_every_benchmark_has_a_file_with_its_name():
     for name in BENCHMARKS:
         assert environment_class(name).__module__ == f"agent_r1.environments.{name}"

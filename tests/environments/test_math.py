@@ -1,4 +1,4 @@
-"""The math environment: tools that compute, and nothing that tells the answer."""
+"""The math environment: tools compute, and nothing reveals the answer."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_episode():
     assert (step.reward, step.terminated, step.end_reason) == (0.0, True, EndReason.ANSWERED)
 
 
-def test_a_mistake_in_an_expression_is_told_and_not_tried_again():
+def test_a_mistake_in_an_expression_gives_an_error_and_is_not_retried():
     step = act(begin()[0], "calculate", expression="9 ** 9 ** 9")
     (result,) = step.tool_results
     assert (result.status, result.attempts) == (ToolStatus.BAD_ARGUMENTS, 1)
@@ -45,14 +45,14 @@ def test_a_mistake_in_an_expression_is_told_and_not_tried_again():
     assert not step.terminated
 
 
-def test_python_is_there_only_if_it_is_asked_for():
+def test_python_is_a_tool_only_if_enabled():
     assert [spec.name for spec in begin()[0].tools] == ["calculate"]
     assert act(begin()[0], "python", code="1").tool_results[0].status is ToolStatus.UNKNOWN_TOOL
     env, _ = begin(python=True)
     assert [spec.name for spec in env.tools] == ["calculate", "python"]
 
 
-def test_the_tools_of_an_mcp_server_are_there_too(monkeypatch):
+def test_the_agent_also_has_the_tools_of_an_mcp_server(monkeypatch):
     @tool
     def look_up() -> str:
         """Look something up."""
@@ -85,7 +85,7 @@ def test_a_programs_output_is_what_the_agent_reads(monkeypatch):
     assert (step.reward, step.end_reason) == (None, EndReason.INFRASTRUCTURE)
 
 
-def test_a_verifier_scores_the_answer_where_the_task_brings_one(monkeypatch):
+def test_the_verifier_of_a_task_scores_the_answer(monkeypatch):
     monkeypatch.setattr(
         "agent_r1.tasks.reasoning_gym.score_answer", lambda verifier, said: verifier[said]
     )
@@ -99,7 +99,7 @@ def test_p34_right_and_wrong_answers_look_alike():
     assert say(begin()[0], "27") == say(begin()[0], "28")
 
 
-def test_p34_the_answer_is_in_nothing_that_the_agent_gets():
+def test_p34_the_agent_never_sees_the_answer():
     secret = TASK | {"answers": ["a-secret"], "payload": json.dumps({"script": "a-secret"})}
     env, first = begin(secret)
     told = [str(first), str([spec.schema for spec in env.tools])]

@@ -1,4 +1,4 @@
-"""The question-answering environment: pages in, no answer out."""
+"""The question-answering environment: it shows pages and never the answer."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_an_episode():
     assert (step.reward, step.terminated, step.end_reason) == (0.0, True, EndReason.ANSWERED)
 
 
-def test_parallel_searches_are_told_in_call_order():
+def test_results_of_parallel_searches_are_in_call_order():
     env, _ = begin()
     step = search(env, "Paris", "France")
     assert [text.split("\n")[0] for text in step.observation["tool_results"]] == ["Paris", "France"]
@@ -80,7 +80,7 @@ def test_options():
     assert step.observation["tool_results"][0].startswith("Paris\n[cut: 5 of")
 
 
-def test_a_task_may_bring_its_own_paragraphs():
+def test_a_task_may_have_its_own_paragraphs():
     env, _ = begin(CONTEXT)
     assert search(env, "river").observation == {"tool_results": ["Rhine\nA river. It is long."]}
     assert search(env, "France").observation == {"tool_results": ["no page matches"]}
@@ -91,7 +91,7 @@ def test_broken_paragraphs_fail_the_environment_at_once():
         begin({**TASK, "payload": json.dumps({"context": [["only a title"]]})})
 
 
-def test_p34_the_gold_answer_is_in_nothing_that_the_agent_gets():
+def test_p34_the_agent_never_sees_the_gold_answer():
     env, first = begin()
     told = [str(first), str([spec.schema for spec in env.tools])]
     for query in (SECRET, "answers", "task", "France", "gold answer", "chain"):
@@ -136,7 +136,7 @@ def test_documents_are_checked():
         Resources(DOCUMENTS.drop(columns="text"))
 
 
-def test_environments_are_found_by_name_and_path():
+def test_environments_are_found_by_name_and_import_path():
     assert environment_class("multihop_qa") is MultihopQAEnv
     path = "agent_r1.environments.multihop_qa:MultihopQAEnv"
     assert environment_class(path) is MultihopQAEnv

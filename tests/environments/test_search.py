@@ -1,4 +1,4 @@
-"""Search results are right, and the same in every run and thread."""
+"""Search results are correct, and equal in every run and thread."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def test_several_pages_are_numbered(index):
     assert index.search("Madrid", top_k=2).startswith("[1] Spain\n")
 
 
-def test_nothing_found_is_said(index):
+def test_a_search_without_results_says_so(index):
     for query in ("Zzyzx", "", "?!", "the zebra"):
         assert index.search(query) == NOTHING == "no page matches"
         assert index.rank(query, 3) == ()
 
 
 @pytest.mark.parametrize("query", ["Paris", "  pARIS ", "paris!", "Paris."])
-def test_the_page_of_that_title_is_first(index, query):
+def test_the_page_whose_title_is_the_query_is_first(index, query):
     assert titles(index, query, 2) == ["Paris", "Paris, Texas"]
 
 
@@ -59,14 +59,14 @@ def test_titles_are_compared_without_accents_and_punctuation(index):
     assert words("São-Tomé's 2nd") == ["sao", "tome", "s", "2nd"]
 
 
-def test_pages_of_equal_score_stand_in_corpus_order(index):
+def test_pages_with_equal_scores_are_in_corpus_order(index):
     assert titles(index, "Europe", 5) == ["France", "Spain"]
     same = SearchIndex([f"p{i}" for i in range(50)], ["the same words"] * 50)
     assert same.rank("same", 3) == (0, 1, 2)
     assert same.rank("p7 same", 3) == (7, 0, 1)
 
 
-def test_pages_of_one_title_stand_in_corpus_order():
+def test_pages_with_one_title_are_in_corpus_order():
     index = SearchIndex(["b", "a", "A"], ["x", "a a a a", "y"])
     assert index.rank("a", 5) == (1, 2)
 

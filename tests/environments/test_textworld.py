@@ -1,4 +1,4 @@
-"""Text games: what decides a game, what an episode of one is, and what it costs to be without."""
+"""Text games: what decides a game, its episodes, and the errors if a game is missing."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def task(games):
 
 @pytest.fixture
 def way(task):
-    """The commands of the shortest way."""
+    """The commands of the shortest solution."""
     return [turn["call"]["arguments"]["command"] for turn in json.loads(task["payload"])["script"]]
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_parameter_is_named():
         TextWorldParameters.read({"room": 3}, "tasks.sources.textworld")
 
 
-def test_a_game_that_is_gone_is_a_failure_of_the_environment(tmp_path):
+def test_a_missing_game_is_a_failure_of_the_environment(tmp_path):
     payload = {"game": str(tmp_path / "g.z8"), "sha256": "0"}
     with pytest.raises(EnvironmentFailure, match="run prepare_tasks again"):
         start_game(payload)
@@ -84,7 +84,7 @@ def test_a_game_that_is_gone_is_a_failure_of_the_environment(tmp_path):
 
 
 def stub_task(_, split, number, *rest):
-    """A row for a game that is never made."""
+    """A task row whose game is not generated."""
     return {
         "task_id": f"{split}:{number}",
         "environment": "textworld",
@@ -96,7 +96,7 @@ def stub_task(_, split, number, *rest):
     }
 
 
-def test_there_are_no_more_games_than_the_parameters_say(monkeypatch):
+def test_max_games_limits_the_games_of_each_split(monkeypatch):
     monkeypatch.setattr(textworld, "_task", stub_task)
     own = textworld.TextWorldParameters(max_games={"train": 3, "ood": 0})
     tasks = TasksParameters(sizes={"train": 5, "validation": 2, "ood": 4})
@@ -107,7 +107,7 @@ def test_there_are_no_more_games_than_the_parameters_say(monkeypatch):
     assert "ood" not in counts
 
 
-def test_both_files_of_each_game_are_noted_for_the_manifest(monkeypatch):
+def test_both_files_of_each_game_are_recorded_for_the_manifest(monkeypatch):
     monkeypatch.setattr(textworld, "_task", stub_task)
     sizes = dict.fromkeys(schemas.SPLITS, 0) | {"train": 1, "ood": 1}
     files = TaskFiles()
@@ -119,7 +119,7 @@ def test_both_files_of_each_game_are_noted_for_the_manifest(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_same_parameters_give_the_same_bytes_of_other_games_in_each_split(games, tmp_path):
+def test_equal_parameters_give_equal_bytes_and_splits_have_different_games(games, tmp_path):
     parameters, tasks = games
     assert tasks["split"].tolist() == ["train", "held_out"]
     payloads = [json.loads(payload) for payload in tasks["payload"]]
@@ -134,8 +134,8 @@ def test_the_same_parameters_give_the_same_bytes_of_other_games_in_each_split(ga
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reward", ["score", "progress"])
-def test_the_shortest_way_wins_and_earns_one(task, way, reward):
-    """At its end, or each command its share."""
+def test_the_shortest_solution_wins_and_earns_one(task, way, reward):
+    """``score`` pays at the end, ``progress`` a share for each command."""
     env, first = begin(task, reward=reward)
     assert first["task"] == task["prompt"]
     assert way[0] in first["scene"]
@@ -148,7 +148,7 @@ def test_the_shortest_way_wins_and_earns_one(task, way, reward):
 
 
 @pytest.mark.slow
-def test_a_way_back_costs_what_the_way_there_earned(task):
+def test_going_back_costs_what_going_there_earned(task):
     env, first = begin(task, reward="progress")
     there = re.search(r"You can: .*go (north|south|east|west)", first["scene"])[1]
     back = {"north": "south", "south": "north", "east": "west", "west": "east"}[there]
@@ -165,11 +165,14 @@ def test_parallel_commands_are_played_in_order(task, way):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["fly", "undo", "save", "restart", "quit", ""])
-def test_p34_what_the_game_does_not_offer_does_not_reach_the_interpreter(task, way, command):
+def test_p34_a_command_that_the_game_does_not_offer_never_reaches_the_interpreter(
+    task, way, command
+):
     env, _ = begin(task)
     step = play(env, command)
     assert step.observation == {"tool_results": ["error: act: that cannot be done"]}
-    assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS  # no valid call, to be paid for
+    # Not a valid call, so a reward term may penalise it.
+    assert step.tool_results[0].status is ToolStatus.BAD_ARGUMENTS
     assert (step.reward, step.terminated) == (0.0, False)
     assert play(env, *way).reward == 1.0
 
@@ -201,7 +204,7 @@ def test_p32_many_episodes_at_once_do_not_disturb_each_other(games):
 
 
 @pytest.mark.slow
-def test_a_game_that_lost_a_file_is_made_again(games, tmp_path):
+def test_a_game_with_a_missing_file_is_generated_again(games, tmp_path):
     parameters = SMALL | {"folder": str(tmp_path)}
     task = games_of(parameters, {"train": 1})[0]
     logic = Path(json.loads(task["payload"][0])["game"]).with_suffix(".json")

@@ -1,4 +1,4 @@
-"""A complete new environment, imports included, is at most thirty lines: the README's example."""
+"""The README's example: a complete environment in at most thirty lines, including imports."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_example_is_short_enough():
     assert len(EXAMPLE.splitlines()) <= 30
 
 
-def test_the_example_is_a_whole_environment(tmp_path, monkeypatch):
+def test_the_example_is_a_complete_environment(tmp_path, monkeypatch):
     env = calculator(tmp_path, monkeypatch)
     assert asyncio.run(start(env)) == {"question": "What is 3 * (4 + 5)?"}
     (spec,) = env.tools

@@ -1,4 +1,4 @@
-"""The contract between environments and the loop, kept whatever the environment does."""
+"""The contract between environments and the loop holds whatever the environment does."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def call(*names, **arguments):
 
 
 class Scripted(BaseEnv):
-    """Returns, or raises, what it is given."""
+    """An environment that returns or raises what the test gives it."""
 
     def __init__(self, result, options=None):
         super().__init__(TASK, options=options)
@@ -110,12 +110,12 @@ def test_gymnasiums_five_tuples(ends, expected):
     assert act(Scripted(({"a": 1}, 1.0, *ends, {"n": np.int64(2)}))) == expected
 
 
-def test_a_five_tuple_may_go_on_after_an_answer():
+def test_a_five_tuple_may_continue_after_an_answer():
     env = Scripted(({"a": 1}, 0.0, False, False, {}))
     assert act(env, ANSWER) == Transition({"a": 1}, 0.0)
 
 
-def test_a_text_is_an_observation():
+def test_a_string_is_an_observation():
     assert act(Scripted(("hello", None))) == Transition({"observation": "hello"}, None)
 
 
@@ -130,7 +130,7 @@ def test_rewards_become_floats(reward):
     "reward",
     [float("nan"), float("inf"), np.float32("nan"), "nan", "1.0", 1e39, 10**400, [1], {}, object()],
 )
-def test_p34_a_reward_that_is_no_finite_number_is_refused(reward):
+def test_p34_a_reward_that_is_not_a_finite_number_is_refused(reward):
     step = act(Scripted(({"a": 1}, reward)))
     assert (step.reward, step.truncated, step.end_reason) == (None, True, EndReason.INFRASTRUCTURE)
     assert "reward must be" in step.info["failure"]
@@ -152,7 +152,7 @@ def test_p34_a_reward_that_is_no_finite_number_is_refused(reward):
         ({"a": 1}, 0.0, False, False, [1]),
     ],
 )
-def test_a_broken_contract_is_an_infrastructure_failure_that_says_so(result):
+def test_a_broken_contract_is_an_infrastructure_failure_with_a_message(result):
     step = act(Scripted(result))
     assert (step.observation, step.reward) == (None, None)
     assert (step.terminated, step.truncated) == (False, True)
@@ -179,7 +179,7 @@ def test_p31_a_failing_environment_is_recorded_and_unscored(kind, error, failure
 
 
 @pytest.mark.parametrize(("key", "failure"), [(ValueError("no key"), "no key"), (7, "not int")])
-def test_p31_a_state_that_has_no_name_is_recorded_and_unscored(key, failure):
+def test_p31_a_state_without_a_key_is_recorded_and_unscored(key, failure):
     class Nameless(Scripted):
         def state_key(self):
             if isinstance(key, Exception):
@@ -199,7 +199,7 @@ def test_info_can_be_saved():
 
 
 @pytest.mark.parametrize("kind", ["sync", "async", "awaitable"])
-def test_p31_an_environment_that_never_returns_is_left(kind):
+def test_p31_an_environment_that_never_returns_is_abandoned(kind):
     never = threading.Event()
 
     class Stuck(Scripted):
@@ -223,7 +223,7 @@ def test_p31_an_environment_that_never_returns_is_left(kind):
 
 
 def test_p32_a_blocking_environment_does_not_block_the_others():
-    """Each of the two waits for the other to have begun."""
+    """Each of the two waits until the other has started."""
     both = threading.Barrier(2)
 
     class Blocking(Scripted):
@@ -247,7 +247,7 @@ def test_a_failed_reset_is_an_environment_failure(error):
         asyncio.run(start(Broken(TASK)))
 
 
-def test_a_fault_of_an_environment_is_traced_once_and_not_for_each_trajectory(caplog):
+def test_a_fault_is_logged_with_its_traceback_once_and_not_per_trajectory(caplog):
     class Faulty(BaseEnv):
         def reset(self):
             return {}["world"]
@@ -265,12 +265,12 @@ def test_a_reset_without_an_observation_is_an_environment_failure():
         def reset(self):
             return None
 
-    with pytest.raises(EnvironmentFailure, match=r"Silent.reset\(\) gave no observation"):
+    with pytest.raises(EnvironmentFailure, match=r"Silent.reset\(\) returned no observation"):
         asyncio.run(start(Silent(TASK)))
 
 
 @pytest.mark.parametrize("action", [MALFORMED, CUT])
-def test_p29_a_malformed_action_is_told_what_was_wrong_and_the_episode_goes_on(action):
+def test_p29_a_malformed_action_gives_an_error_and_the_episode_continues(action):
     env = Scripted(({"a": 1}, 1.0))
     assert act(env, action) == Transition({"error": action.error}, 0.0)
     assert env.seen == []
@@ -283,8 +283,8 @@ def test_code_reaches_the_environment():
     assert env.seen == [CODE]
 
 
-def test_there_is_no_transition_without_an_action():
-    with pytest.raises(ValueError, match="without an action"):
+def test_a_transition_needs_an_action():
+    with pytest.raises(ValueError, match="an action of the type NONE"):
         act(Scripted(None), Action(ActionType.NONE, ""))
 
 
@@ -323,7 +323,7 @@ def test_tools_are_found_on_the_class_and_its_bases():
     assert BiggerShop(TASK).tools[0].description == "Look a better price up."
 
 
-def test_p36_the_default_step_runs_all_calls_and_tells_results_in_call_order():
+def test_p36_the_default_step_runs_all_calls_and_returns_results_in_call_order():
     step = act(Shop(TASK), call("stock", "price", item="tea"))
     assert step.observation == {"tool_results": ["tea: none", "tea costs 3"]}
     assert [result.name for result in step.tool_results] == ["stock", "price"]
@@ -339,7 +339,7 @@ def test_tool_results_are_those_of_the_step():
     assert act(env, ANSWER) == Transition(None, 0.0, terminated=True, end_reason=EndReason.ANSWERED)
 
 
-def test_code_is_malformed_where_nothing_executes_it():
+def test_code_is_malformed_if_nothing_executes_it():
     assert act(Shop(TASK), CODE) == Transition({"error": CODE.error}, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The loop with an engine that has no model; what is pinned is in the names.
+"""The loop with an engine without a model. The names of the tests say what they pin.
 
 Invariants of the tables are in `tests.support.invariants.check_tables`.
 """
@@ -59,8 +59,8 @@ def test_no_requests_give_empty_tables():
     check_tables(rollouts, timings, parameters(), STOPS)
 
 
-def test_p01_a_prompt_starts_with_the_last_one_and_the_ids_that_were_sampled():
-    """An engine's ids are never decoded and encoded again: these have no text at all."""
+def test_p01_a_prompt_starts_with_the_previous_one_and_the_sampled_ids():
+    """Sampled ids are never decoded and encoded again: these have no text at all."""
     engine = FakeEngine()
     seen: dict[str, list[list[int]]] = {}
     generate = engine.generate
@@ -80,8 +80,8 @@ def test_p01_a_prompt_starts_with_the_last_one_and_the_ids_that_were_sampled():
             assert known == stream
 
 
-def test_p02_glue_supplies_only_what_a_turn_lacks():
-    """The stop token of a turn is the action's own; context never repeats or steals it."""
+def test_p02_the_template_adds_only_what_a_turn_lacks():
+    """The stop token of a turn belongs to the action. The context never repeats or contains it."""
     rollouts, _ = scripted(CALL, ANSWER)
     assert list(rollouts["action_token_ids"][0]) == [*CALL, STOPS[0]]
     assert rollouts["context_token_ids"][1][0] not in STOPS
@@ -102,7 +102,7 @@ def test_p10_a_cut_call_is_never_parsed_or_executed():
     assert set(rollouts["tool_results"]) == {"[]"}
 
 
-def test_a_failed_reset_is_a_row_and_the_others_go_on():
+def test_a_failed_reset_is_a_row_and_the_others_continue():
     broken = TrajectoryRequest("broken", task(9, prompt="broken"), "broken", 0, 1.0, 0)
     rollouts, timings = run(wanted=[*requests(2, 2), broken])
     check_tables(rollouts, timings, parameters(), STOPS)
@@ -112,7 +112,7 @@ def test_a_failed_reset_is_a_row_and_the_others_go_on():
     assert rollouts["trajectory_id"].nunique() == 5
 
 
-def test_p08_a_prompt_that_is_too_long_is_a_row_and_the_others_go_on():
+def test_p08_a_prompt_that_is_too_long_is_a_row_and_the_others_continue():
     long = TrajectoryRequest("long", task(9, prompt="x" * 500), "long", 0, 1.0, 0)
     rollouts, timings = run(wanted=[*requests(2, 2), long])
     check_tables(rollouts, timings, parameters(), STOPS)
@@ -137,7 +137,7 @@ def test_every_session_is_closed():
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_no_more_than_concurrency_are_live(deterministic):
+def test_at_most_concurrency_trajectories_are_live(deterministic):
     engine = FakeEngine()
     run(engine, requests(6, 4), concurrency=5, deterministic=deterministic)
     assert 1 < engine.most <= 5
@@ -156,8 +156,8 @@ def test_batches_do_not_depend_on_how_long_tools_take(monkeypatch):
     assert all(batch == sorted(batch) for batch in expected)
 
 
-def test_without_determinism_nobody_waits_for_the_slowest():
-    """One tool waits for another trajectory to end: a turnstile would wait for ever."""
+def test_without_determinism_trajectories_do_not_wait_for_the_slowest():
+    """One tool waits for another trajectory to end: with a turnstile this would deadlock."""
     ended = asyncio.Event()
 
     class Patient(ToyEnv):
@@ -190,7 +190,7 @@ def test_progress_ends_with_all_done_and_all_tokens_counted():
     assert calls == sorted(calls)
 
 
-def test_weights_that_change_meanwhile_are_an_error():
+def test_weights_that_change_during_a_collection_are_an_error():
     engine = FakeEngine()
 
     def progress(done, total, tokens):
@@ -202,7 +202,7 @@ def test_weights_that_change_meanwhile_are_an_error():
     assert engine.sessions == {}
 
 
-def test_a_fault_of_the_engine_ends_everything_and_is_raised_as_it_is():
+def test_a_fault_of_the_engine_ends_everything_and_is_raised_unchanged():
     wanted = requests(2, 2)
     with pytest.raises(ScriptError, match="ends after 0 actions"):
         run(ScriptedEngine({}), wanted)
@@ -213,7 +213,7 @@ def test_trajectory_ids_must_be_distinct():
         run(wanted=requests(1, 1) * 2)
 
 
-def test_it_runs_inside_of_a_running_loop_too():
+def test_it_also_runs_inside_a_running_loop():
     async def notebook():
         return run()
 

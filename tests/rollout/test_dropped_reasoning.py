@@ -1,4 +1,4 @@
-"""Reasoning that the agent does not see again: in the table, in the engine, and for the trainer."""
+"""Dropped reasoning: in the table, in the engine, and for the trainer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ THOUGHT = "<think>\nWhere is it?\n</think>\n\n"
 
 
 class SpyEngine(ScriptedEngine):
-    """Keeps what it could see before each action."""
+    """Records the visible tokens before each action."""
 
     def __init__(self, scripts):
         super().__init__(scripts)
@@ -61,7 +61,7 @@ def play(reasoning, **limits):
 
 
 @pytest.mark.parametrize("reasoning", ["keep", "drop"])
-def test_the_table_says_what_the_engine_saw(reasoning):
+def test_the_table_records_what_the_engine_saw(reasoning):
     rows, engine, tokenizer = play(reasoning)
     stream = []
     for row, seen in zip(rows, engine.seen, strict=True):
@@ -78,7 +78,7 @@ def test_the_table_says_what_the_engine_saw(reasoning):
 
 
 def test_dropped_tokens_take_no_room():
-    """The same limit overflows with the reasoning, and does not without."""
+    """The context overflows with the reasoning, but not without it."""
     rows, engine, _ = play("drop")
     limit = len(engine.seen[-1]) + 120
     kept, _, _ = play("keep", max_context_tokens=limit, on_overflow="end")
@@ -88,7 +88,7 @@ def test_dropped_tokens_take_no_room():
     assert len(dropped) == len(rows)
 
 
-def test_a_window_that_moves_keeps_the_drops_of_what_it_shows():
+def test_a_window_that_moves_keeps_the_drops_of_visible_steps():
     _, engine, _ = play("drop")
     limit = len(engine.seen[-1]) + 100
     rows, engine, tokenizer = play("drop", max_context_tokens=limit, on_overflow="window")

@@ -1,4 +1,4 @@
-"""A tool that is down for everyone: who is affected, what is recorded, and when it is decided."""
+"""A tool that is down for all trajectories: which are affected, what is recorded, and when."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def result(status, name="search"):
 
 
 def settled(*noted, limit=3):
-    """Outages after these (trajectory, step, status), noted and settled together."""
+    """Outages after noting these (trajectory, step, status) and settling once."""
     outages = Outages()
     for trajectory, step, status in noted:
         outages.note(trajectory, step, "qa", [result(status)], limit)
@@ -54,20 +54,20 @@ def test_a_streak_over_all_trajectories_is_an_outage():
 
 
 @pytest.mark.parametrize("status", ["ok", "oversized"])
-def test_an_answer_ends_the_streak(status):
+def test_a_successful_call_ends_the_streak(status):
     noted = [("a", 0, "error"), ("b", 0, "error"), ("c", 0, status), ("d", 0, "error")]
     assert settled(*noted).unavailable("qa") == {}
 
 
 @pytest.mark.parametrize("status", ["bad_arguments", "unknown_tool", "budget"])
-def test_the_agents_mistakes_are_no_sign_of_an_outage_nor_of_health(status):
+def test_mistakes_of_the_agent_neither_continue_nor_end_a_streak(status):
     assert settled(*[(name, 0, status) for name in "abcd"]).unavailable("qa") == {}
     noted = [("a", 0, "error"), ("b", 0, "error"), ("c", 0, status), ("d", 0, "error")]
     assert "search" in settled(*noted).unavailable("qa")
     assert settled(*noted).met_by("c") is None
 
 
-def test_who_is_told_that_it_is_unavailable_is_affected_too():
+def test_a_trajectory_that_got_unavailable_is_affected_too():
     outages = settled(*[(name, 0, "error") for name in "abc"])
     outages.note("d", 4, "qa", [result("unavailable")], 3)
     outages.note("e", 0, "qa", [result("ok", "other")], 3)
@@ -96,7 +96,7 @@ def concluded(*noted, limit=32):
     return outages
 
 
-def test_a_tool_that_answered_nobody_was_down_however_few_the_calls():
+def test_a_tool_without_a_successful_call_was_down_even_after_few_calls():
     outages = concluded(("a", 0, "error"), ("b", 2, "timeout"), ("b", 3, "error"))
     assert "3 calls in a row failed" in outages.unavailable("qa")["search"]
     assert [outages.met_by(name).step for name in "ab"] == [0, 2]
@@ -112,7 +112,7 @@ def test_a_tool_that_answered_nobody_was_down_however_few_the_calls():
     ],
     ids=["one caller", "answered before", "answered between", "mistakes"],
 )
-def test_a_tool_that_failed_for_some_was_not_down(noted):
+def test_a_tool_that_failed_for_some_trajectories_was_not_down(noted):
     outages = concluded(*noted)
     assert outages.unavailable("qa") == {}
     assert [outages.met_by(name) for name in "abcd"] == [None] * 4
@@ -123,7 +123,7 @@ def test_without_a_limit_nothing_is_concluded():
 
 
 class DownEnv(ToyEnv):
-    """Its tool fails for everyone while ``down`` is set, or only for task 0."""
+    """Its tool fails for all tasks while ``down`` is set, or only for task 0."""
 
     down: str = "all"
 
@@ -145,7 +145,7 @@ class DownEnv(ToyEnv):
 
 
 def scripts(wanted, late=()):
-    """Everyone calls the tool and answers; the late ones make another turn first."""
+    """All call the tool and answer. The late ones make another turn first."""
     stop = STOPS[0]
     plan = [[*CALL, stop], [*ANSWER, stop]]
     return {
@@ -177,7 +177,7 @@ def rewards(rollouts: pd.DataFrame) -> dict[str, float | None]:
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_p12_p31_what_a_tool_did_to_everyone_is_not_scored_and_the_run_says_so(
+def test_p12_p31_trajectories_that_met_an_outage_are_not_scored_and_a_warning_says_so(
     monkeypatch, caplog, deterministic
 ):
     rollouts = play(monkeypatch, deterministic=deterministic)
@@ -194,7 +194,7 @@ def test_p12_p31_what_a_tool_did_to_everyone_is_not_scored_and_the_run_says_so(
     assert found["rollout/unavailable_tools"] == 1.0
 
 
-def test_later_calls_are_refused_without_being_made(monkeypatch):
+def test_later_calls_are_refused_without_calling_the_tool(monkeypatch):
     rollouts = play(monkeypatch, late=("task02",))
     last = rollouts[rollouts["task_id"] == "task02"].groupby("trajectory_id").tail(1)
     for results in last["tool_results"]:
@@ -209,7 +209,7 @@ def test_later_calls_are_refused_without_being_made(monkeypatch):
     assert set(last["end_reason"]) == {"infrastructure"}
 
 
-def test_a_tool_that_fails_for_some_is_their_result_and_is_scored(monkeypatch):
+def test_failures_of_a_tool_for_some_trajectories_are_results_and_are_scored(monkeypatch):
     rollouts = play(monkeypatch, down="task00")
     assert set(rewards(rollouts).values()) == {1.0}
     statuses = {json.loads(one)[0]["status"] for one in rollouts["tool_results"] if one != "[]"}
@@ -217,10 +217,8 @@ def test_a_tool_that_fails_for_some_is_their_result_and_is_scored(monkeypatch):
 
 
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_p12_p31_fewer_calls_than_the_limit_that_all_fail_are_not_scored(
-    monkeypatch, caplog, deterministic
-):
-    """Two call and fail, and nobody else calls: with no call that worked, the tool was down."""
+def test_p12_p31_few_calls_that_all_fail_are_not_scored(monkeypatch, caplog, deterministic):
+    """Two calls fail and there are no others: without a successful call, the tool was down."""
     monkeypatch.setattr(DownEnv, "down", "all")
     wanted = requests(2, 2)
     plans = scripts(wanted) | {name: [[*ANSWER, STOPS[0]]] for name in ids_of(wanted, "task01")}
@@ -230,7 +228,7 @@ def test_p12_p31_fewer_calls_than_the_limit_that_all_fail_are_not_scored(
 
 
 class HangingEnv(ToyEnv):
-    """Its tool never answers, and a step has less time than the attempts of a call."""
+    """Its tool never answers, and a step times out before the attempts of a call do."""
 
     def __init__(self, row):
         limits = {"timeout_s": 0.02, "attempts": 1000, "step_timeout_s": 0.5}
@@ -247,8 +245,8 @@ class HangingEnv(ToyEnv):
         return word
 
 
-def test_an_outage_is_one_also_where_the_time_of_the_step_ends_it():
-    """Many trajectories that wait for the same few threads get no further than this."""
+def test_an_outage_is_found_even_if_the_step_times_out():
+    """Many trajectories that wait for a few threads get only this far."""
     wanted = requests(3, 2)
     rollouts, _ = run(ScriptedEngine(scripts(wanted)), wanted, HangingEnv)
     told = [json.loads(info)["unavailable_tool"] for info in rollouts["info"]]
@@ -256,7 +254,7 @@ def test_an_outage_is_one_also_where_the_time_of_the_step_ends_it():
     for results in rollouts["tool_results"]:
         [tried] = json.loads(results)
         assert (tried["status"], 1 <= tried["attempts"] < 1000) == ("timeout", True)
-    check_played(rollouts, parameters(), outages_are_data=True)  # the run goes on
+    check_played(rollouts, parameters(), outages_are_data=True)  # the run continues
 
 
 def test_mistakes_of_all_agents_are_scored(monkeypatch):
@@ -264,14 +262,14 @@ def test_mistakes_of_all_agents_are_scored(monkeypatch):
     assert set(rewards(rollouts).values()) == {1.0}
 
 
-def test_what_came_after_the_outage_is_forgotten(monkeypatch):
-    """Two call and answer before the other four call: those two answered on an error."""
+def test_steps_after_the_outage_are_deleted(monkeypatch):
+    """Two trajectories call and answer before the other four call: both answered after an error."""
     rollouts = play(monkeypatch, late=("task01", "task02"))
     assert rollouts.groupby("trajectory_id").size().tolist() == [1, 1, 2, 2, 2, 2]
     assert rollouts["end_reason"].dropna().tolist() == ["infrastructure"] * 6
 
 
-def test_the_decision_does_not_depend_on_the_time_that_tools_take(monkeypatch):
+def test_the_decision_does_not_depend_on_how_long_tools_take(monkeypatch):
     def table(seed):
         monkeypatch.setattr(ToyEnv, "jitter", None if seed is None else random.Random(seed))
         return play(monkeypatch, late=("task01",), concurrency=4)
@@ -280,7 +278,7 @@ def test_the_decision_does_not_depend_on_the_time_that_tools_take(monkeypatch):
     assert all(table(seed).equals(expected) for seed in range(3))
 
 
-def test_a_replay_skips_what_cannot_be_repeated(monkeypatch):
+def test_a_replay_skips_an_outage(monkeypatch):
     from tests.support.toy_world import ToyChat
 
     rollouts = play(monkeypatch, late=("task02",))

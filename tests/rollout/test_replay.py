@@ -1,7 +1,7 @@
-"""Replays: an untouched record is what happens, and whatever was changed in one is named.
+"""Replays in the toy world: an untouched record matches, and each change in a record is named.
 
-In the toy world; failures of the infrastructure are in `test_replay_failures.py`, and a real
-environment in `test_replay_searches.py`.
+`test_replay_failures.py` tests infrastructure failures, and `test_replay_searches.py` a real
+environment.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tests.support.toy_world import STOPS, FakeEngine, ToyEnv, requests, run, ta
     st.integers(1, 4),
     st.integers(1, 4),
 )
-def test_an_untouched_table_is_what_happens(limits, count, samples):
-    """However trajectories end: answered, cut, out of steps or context, or not begun at all."""
+def test_an_untouched_table_matches(limits, count, samples):
+    """For all ends of trajectories: answered, cut, out of steps or context, or not begun at all."""
     wanted = requests(count, samples)
     table, _ = run(wanted=wanted, **limits)
     found = again(table, wanted, **limits)
@@ -46,7 +46,7 @@ def test_an_untouched_table_is_what_happens(limits, count, samples):
 
 @pytest.mark.parametrize("concurrency", [1, 5, 100])
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_it_does_not_matter_how_many_are_replayed_together(monkeypatch, concurrency, deterministic):
+def test_the_number_of_concurrent_replays_does_not_matter(monkeypatch, concurrency, deterministic):
     table, _ = run()
     monkeypatch.setattr(ToyEnv, "jitter", random.Random(0))
     found = again(table, concurrency=concurrency, deterministic=deterministic)
@@ -54,7 +54,7 @@ def test_it_does_not_matter_how_many_are_replayed_together(monkeypatch, concurre
     assert found.compared == len(table)
 
 
-def test_prompts_of_another_length_in_a_group_do_not_confuse_it():
+def test_prompts_of_different_lengths_in_a_group_are_replayed():
     """Two members share a prompt, the third has its own."""
     wanted = requests(1, 2)
     odd = TrajectoryRequest("iter_00001/task00/2", task(0, "another"), wanted[0].group_id, 2, 1, 3)
@@ -100,7 +100,7 @@ def test_prompts_of_another_length_in_a_group_do_not_confuse_it():
         ("policy_version", "other"),
     ],
 )
-def test_a_value_that_was_changed_is_named_and_nothing_else(column, value):
+def test_only_the_changed_value_is_named(column, value):
     wanted, rows = short()
     before = rows[3][column]
     rows[3][column] = value
@@ -123,7 +123,7 @@ def test_the_end_of_a_trajectory_is_compared(column):
     assert columns(again(rows, wanted)) == [(FIRST, 2, column)]
 
 
-def test_log_probs_must_be_one_for_each_token():
+def test_there_must_be_one_log_prob_per_token():
     wanted, rows = short()
     rows[0]["action_logprobs"] = [0.0]
     (line,) = map(str, again(rows, wanted).differences)
@@ -133,7 +133,7 @@ def test_log_probs_must_be_one_for_each_token():
     )
 
 
-def test_another_action_shows_in_what_it_would_have_led_to():
+def test_another_action_shows_in_its_consequences():
     wanted, rows = short()
     rows[0]["action_token_ids"] = [18, STOPS[0]]  # another call
     found = again(rows, wanted)
@@ -146,7 +146,7 @@ def test_another_action_shows_in_what_it_would_have_led_to():
 @pytest.mark.parametrize(
     "tokens", [[], [14], [14, 3, 14], [14, -1, 3], [14] * 300, [2**31 - 1, 3], [None, 3]]
 )
-def test_tokens_that_no_engine_samples_are_found_and_stop_nothing(tokens):
+def test_tokens_that_no_engine_samples_are_found_without_an_error(tokens):
     wanted, rows = short()
     rows[0]["action_token_ids"] = tokens
     found = again(rows, wanted)
@@ -157,7 +157,7 @@ def test_tokens_that_no_engine_samples_are_found_and_stop_nothing(tokens):
 def test_a_removed_step_is_named():
     wanted, rows = short()
     del rows[1]
-    # What stands behind the hole cannot be reached.
+    # The replay cannot reach the steps after the hole.
     assert columns(again(rows, wanted)) == [(FIRST, 1, "rows"), (FIRST, 2, "rows")]
     del rows[1]
     found = again(rows, wanted)
@@ -196,15 +196,15 @@ def test_swapped_rows_are_named():
     ]
 
 
-def test_what_two_trajectories_did_cannot_be_exchanged():
-    """Their rows differ in the seeds alone, and seeds come from the requests."""
+def test_exchanged_actions_of_two_trajectories_are_found():
+    """Their rows differ only in the seeds, and seeds come from the requests."""
     wanted, rows = short()
     for one, other in zip(rows[:3], rows[3:6], strict=True):
         one["seed"], other["seed"] = other["seed"], one["seed"]
     assert {column for _, _, column in columns(again(rows, wanted))} == {"seed"}
 
 
-def test_what_was_attempted_does_not_come_from_the_record():
+def test_the_list_of_trajectories_does_not_come_from_the_record():
     wanted, rows = short()
     changed = [row | {"temperature": 0.0, "task_id": "task01"} for row in rows[:3]]
     found = again([*changed, *rows[3:]], wanted)
@@ -213,7 +213,7 @@ def test_what_was_attempted_does_not_come_from_the_record():
     ]
 
 
-def test_the_policy_that_acted_may_be_known():
+def test_the_version_of_the_policy_may_be_given():
     wanted, rows = short()
     assert again(rows, wanted, version="scripted").differences == []
     found = again(rows, wanted, version="abc")
@@ -221,7 +221,7 @@ def test_the_policy_that_acted_may_be_known():
     assert (found.compared, found.matching) == (12, 0)
 
 
-def test_differences_come_in_the_same_order_however_they_are_found():
+def test_differences_are_sorted():
     wanted, rows = short()
     for row in rows:
         row["env_reward"] += 1
@@ -233,7 +233,7 @@ def test_differences_come_in_the_same_order_however_they_are_found():
         assert columns(again(rows, wanted[::-1], **limits)) == expected
 
 
-def test_environments_that_are_not_deterministic_are_found():
+def test_nondeterministic_environments_are_found():
     class Moody(ToyEnv):
         async def step(self, action):
             observation, reward = await super().step(action)

@@ -1,4 +1,4 @@
-"""Replays of records in which the infrastructure failed: that cannot be repeated."""
+"""Replays of records with infrastructure failures, which cannot be repeated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FailingEnv(ToyEnv):
 
 @pytest.fixture
 def failures(monkeypatch):
-    """Requests and rows: task 0 fails at its second step, task 1 at once, and task 2 not."""
+    """Requests and rows: task 0 fails at its second step, task 1 at reset, task 2 not at all."""
     wanted = requests(3, 1)
     table, _ = run(scripts(wanted, MALFORMED, CALL, ANSWER), wanted, FailingEnv)
     monkeypatch.setattr(FailingEnv, "down", False)
@@ -37,7 +37,7 @@ def failures(monkeypatch):
     return wanted, rows
 
 
-def test_failures_of_the_infrastructure_are_skipped_and_no_match(failures):
+def test_infrastructure_failures_are_skipped_and_do_not_count_as_matching(failures):
     wanted, rows = failures
     found = again(rows, wanted, FailingEnv)
     assert found.differences == []
@@ -47,7 +47,7 @@ def test_failures_of_the_infrastructure_are_skipped_and_no_match(failures):
 
 @pytest.mark.parametrize("row", [1, 2])
 @pytest.mark.parametrize("change", [{"env_reward": 0.5}, {"state_key": "x"}, {"action_text": "x"}])
-def test_a_failure_must_look_like_one(failures, row, change):
+def test_a_recorded_failure_must_look_like_one(failures, row, change):
     wanted, rows = failures
     rows[row] |= change
     found = again(rows, wanted, FailingEnv)
@@ -61,7 +61,7 @@ def test_only_the_first_step_can_have_failed_before_an_action(failures):
     assert columns(again(rows, wanted, FailingEnv)) == [(FIRST, 1, "action_type")]
 
 
-def test_nothing_can_be_declared_a_failure():
+def test_a_step_cannot_be_declared_a_failure():
     wanted, rows = short()
     rows[2]["end_reason"] = "infrastructure"
     found = again(rows, wanted)
@@ -74,7 +74,7 @@ def test_nothing_can_be_declared_a_failure():
     assert (FIRST, 2, "rows") in columns(again(rows, wanted))
 
 
-def test_an_action_that_was_cut_reached_no_environment_that_could_fail():
+def test_a_cut_action_cannot_be_followed_by_a_failure():
     table, _ = run(FakeEngine(lengths=(30, 30)), max_tokens_per_step=5)
     rows = tables.to_arrow(table, "rollouts").to_pylist()
     rows[0] |= {"end_reason": "infrastructure", "env_reward": None}

@@ -99,7 +99,7 @@ def named(found):
     return [(one.trajectory_id, one.step_index, one.column) for one in found.differences]
 
 
-def test_the_record_holds_what_it_should(world):
+def test_the_record_is_as_intended(world):
     statuses = {
         result["status"] for row in world.rows for result in json.loads(row["tool_results"])
     }
@@ -110,7 +110,7 @@ def test_the_record_holds_what_it_should(world):
 
 @pytest.mark.parametrize("concurrency", [1, 5, 512])
 @pytest.mark.parametrize("deterministic", [True, False])
-def test_an_untouched_table_is_what_happens(world, concurrency, deterministic):
+def test_an_untouched_table_matches(world, concurrency, deterministic):
     limits = ROLLOUT | {"concurrency": concurrency, "deterministic": deterministic}
     found = world.again(world.rows, rollout=limits)
     assert found.differences == []
@@ -131,13 +131,13 @@ def test_an_untouched_table_is_what_happens(world, concurrency, deterministic):
         ("context_token_ids", [1]),
     ],
 )
-def test_a_value_that_was_changed_is_named_and_nothing_else(world, column, value):
+def test_only_the_changed_value_is_named(world, column, value):
     found = world.again(changed(world, 0, **{column: value}))
     assert named(found) == [("iter_00001/t0/0", 0, column)]
     assert (found.compared, found.matching) == (30, 29)
 
 
-def test_a_line_for_people(world):
+def test_a_difference_as_text(world):
     told = world.rows[0]["observation"].replace("Paris", "Lyons", 1)
     (line,) = map(str, world.again(changed(world, 0, observation=told)).differences)
     assert line.startswith("iter_00001/t0/0, step 0, observation: recorded …'")
@@ -145,7 +145,7 @@ def test_a_line_for_people(world):
     assert "Paris" in line.partition("replayed")[2]
 
 
-def test_another_token_shows_in_the_text_and_what_follows(world):
+def test_another_token_shows_in_the_text_and_its_consequences(world):
     tokens = list(world.rows[0]["action_token_ids"])
     tokens[-3] = tokens[-4]
     found = world.again(changed(world, 0, action_token_ids=tokens))
@@ -154,13 +154,13 @@ def test_another_token_shows_in_the_text_and_what_follows(world):
 
 
 @pytest.mark.parametrize("tokens", [[], [-1], [2**31 - 1, 2], [10**6] * 3, [5] * 5000, [None]])
-def test_tokens_that_no_engine_samples_are_found_and_stop_nothing(world, tokens):
+def test_tokens_that_no_engine_samples_are_found_without_an_error(world, tokens):
     found = world.again(changed(world, 0, action_token_ids=tokens))
     assert {name for name, _, _ in named(found)} == {"iter_00001/t0/0"}
     assert found.matching >= 27
 
 
-def test_an_unknown_task_is_named_and_all_is_replayed(world):
+def test_an_unknown_task_is_named_and_all_others_are_replayed(world):
     rows = [row | {"task_id": "t9"} if i < 3 else row for i, row in enumerate(world.rows)]
     found = world.again(rows)
     assert [str(one) for one in found.differences] == [
@@ -169,7 +169,7 @@ def test_an_unknown_task_is_named_and_all_is_replayed(world):
     assert (found.compared, found.matching) == (30, 27)
 
 
-def test_removed_doubled_and_swapped_rows_are_named(world):
+def test_removed_duplicated_and_swapped_rows_are_named(world):
     rows = world.rows
     assert named(world.again(rows[:2] + rows[3:])) == [("iter_00001/t0/0", 2, "rows")]
     assert named(world.again([*rows, rows[0]])) == [("iter_00001/t0/0", 0, "rows")]
@@ -180,13 +180,13 @@ def test_removed_doubled_and_swapped_rows_are_named(world):
     ]
 
 
-def test_another_corpus_shows_where_it_is_read(world):
+def test_another_corpus_shows_in_the_searches(world):
     documents = world.documents.assign(text=world.documents["text"].str.replace("Seine", "Loire"))
     found = world.again(world.rows, documents)
     assert {column for _, _, column in named(found)} == {
         "observation", "tool_results", "state_key", "context_token_ids", "prompt_tokens",
     }  # fmt: skip
-    # The second task brings paragraphs of its own.
+    # The second task has its own paragraphs.
     assert {name.split("/")[1] for name, _, _ in named(found)} == {"t0", "t2"}
 
 

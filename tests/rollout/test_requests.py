@@ -35,12 +35,12 @@ def test_only_training_tasks_are_drawn():
     table.loc[5:, "split"] = "held_out"
     drawn = select_tasks(tables.conform(table, "tasks"), 5, 0, 0)
     assert drawn["task_id"].tolist() == [f"task{n:02d}" for n in range(5)]
-    with pytest.raises(ParameterError, match="only 5 tasks in the split 'train'"):
+    with pytest.raises(ParameterError, match="the split 'train' has only 5 tasks"):
         select_tasks(tables.conform(table, "tasks"), 6, 0, 0)
 
 
 @given(st.integers(1, 10), st.integers(0, 12), st.integers(0, 100))
-def test_further_tasks_come_after_the_batch_and_leave_the_epochs_as_they_are(count, position, seed):
+def test_further_tasks_come_after_the_batch_and_do_not_change_the_epochs(count, position, seed):
     table = tasks_table(12)
     table.loc[10:, "split"] = "held_out"
     table = tables.conform(table, "tasks")
@@ -51,14 +51,14 @@ def test_further_tasks_come_after_the_batch_and_leave_the_epochs_as_they_are(cou
     assert drawing_order(shuffled, count, position, seed)["task_id"].tolist() == order
 
 
-def test_further_tasks_are_drawn_in_an_order_of_the_iterations_own():
+def test_each_iteration_draws_further_tasks_in_its_own_order():
     table = tables.conform(tasks_table(10), "tasks")
     orders = {tuple(drawing_order(table, 1, position, 0)["task_id"][1:]) for position in range(5)}
     assert len(orders) == 5
     assert tuple(sorted(next(iter(orders)))) not in orders
 
 
-def test_p39_no_two_seeds_are_the_same():
+def test_p39_all_seeds_differ():
     tasks = tables.conform(tasks_table(20), "tasks")
     runs = [
         group_requests(tasks, iteration, [1.0] * 8, seed, stage)

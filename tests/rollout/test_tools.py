@@ -29,7 +29,7 @@ from tests.support.toy_world import (
 )
 
 
-def test_p29_a_malformed_turn_is_told_what_was_wrong_and_goes_on():
+def test_p29_a_malformed_turn_gives_an_error_and_the_trajectory_continues():
     rollouts, _ = scripted(MALFORMED, ANSWER)
     assert rollouts["action_type"].tolist() == ["malformed", "answer"]
     assert rollouts["observation"][0] == "could not parse: 0 is no call"
@@ -57,7 +57,7 @@ class MixedEnv(ToyEnv):
         return word.upper()
 
 
-def test_p30_results_stand_in_call_order(monkeypatch):
+def test_p30_results_are_in_call_order(monkeypatch):
     monkeypatch.setattr(ToyEnv, "jitter", random.Random(0))
     rollouts, _ = scripted(CALL, ANSWER, make=MixedEnv)
     contents = [result["content"] for result in json.loads(rollouts["tool_results"][0])]
@@ -66,7 +66,7 @@ def test_p30_results_stand_in_call_order(monkeypatch):
 
 
 class StuckEnv(ToyEnv):
-    """Its tool never returns while the test runs."""
+    """Its tool does not return while the test runs."""
 
     never = threading.Event()
 
@@ -81,7 +81,7 @@ class StuckEnv(ToyEnv):
         return word
 
 
-def test_p31_a_tool_that_never_returns_is_given_up_and_recorded():
+def test_p31_a_tool_that_never_returns_is_abandoned_and_recorded():
     try:
         rollouts, _ = scripted(CALL, ANSWER, make=StuckEnv)
     finally:
@@ -96,7 +96,7 @@ class RaisingEnv(ToyEnv):
         raise ZeroDivisionError("a bug in the environment")
 
 
-def test_p31_an_environment_that_raises_ends_its_own_trajectory_only():
+def test_p31_an_environment_that_raises_ends_only_its_own_trajectory():
     def make(row):
         return (RaisingEnv if row["task_id"] == "task01" else ToyEnv)(row)
 
@@ -111,7 +111,7 @@ def test_p31_an_environment_that_raises_ends_its_own_trajectory_only():
     assert others["env_reward"].notna().all()
 
 
-def test_p31_an_environment_that_cannot_be_made_ends_its_own_trajectory_only():
+def test_p31_an_environment_that_cannot_be_made_ends_only_its_own_trajectory():
     class PickyEnv(ToyEnv):
         def __init__(self, row):
             if row["task_id"] == "task01":
@@ -139,7 +139,7 @@ def test_an_environment_that_did_not_start_is_closed():
     assert sorted(closed) == ["task00", "task01"]
 
 
-def test_p36_two_tools_of_one_name_are_refused_before_anything_is_sampled():
+def test_p36_two_tools_with_one_name_are_refused_before_sampling():
     class TwiceEnv(ToyEnv):
         @tool(name="echo")
         def other(self, word: str) -> str:
@@ -151,7 +151,7 @@ def test_p36_two_tools_of_one_name_are_refused_before_anything_is_sampled():
 
 
 @pytest.mark.parametrize("in_a_loop", [False, True], ids=["script", "notebook"])
-def test_p31_a_coroutine_that_nothing_can_end_does_not_hold_the_collection(monkeypatch, in_a_loop):
+def test_p31_a_coroutine_that_ignores_cancellation_does_not_block(monkeypatch, in_a_loop):
     monkeypatch.setattr(event_loop, "CANCEL_S", 0.02)
     monkeypatch.setattr(threads, "CANCEL_S", 0.02)
     over = threading.Event()
@@ -179,7 +179,7 @@ def test_p31_a_coroutine_that_nothing_can_end_does_not_hold_the_collection(monke
         )
         ends.append(rollouts["end_reason"].tolist()[-1])
 
-    # In a thread, so that a failure does not hang the tests.
+    # In a thread, so that a failure does not block the tests.
     thread = threading.Thread(target=play, daemon=True)
     thread.start()
     thread.join(20)
@@ -188,7 +188,7 @@ def test_p31_a_coroutine_that_nothing_can_end_does_not_hold_the_collection(monke
 
 
 class BlockingEnv(ToyEnv):
-    """Its tool returns only once ``everyone`` blocks in it at the same time."""
+    """Its tool returns when ``everyone`` blocks in it at the same time."""
 
     everyone = threading.Barrier(6)
 
@@ -213,7 +213,7 @@ def test_p32_blocking_tools_of_different_trajectories_run_side_by_side():
 
 
 class CountingEnv(BaseEnv):
-    """Another environment, with a tool of the same name."""
+    """Another environment with a tool of the same name."""
 
     def reset(self):
         return {"count": 0}

@@ -1,6 +1,7 @@
 """The state machine by hand-computed tokens.
 
-Pinned: what is context and what is action, when a trajectory ends and why, what a row holds.
+Pinned: which tokens are context and which are action, when and why a trajectory ends, and the
+values of a row.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def act(trajectory: Trajectory, tokens: list[int], action: Action = CALL) -> Non
     trajectory.act(generation, action, NOW)
 
 
-def test_context_and_action_take_turns():
+def test_context_and_action_alternate():
     trajectory = new()
     trajectory.begin([1, 2, 3], "s0")
     assert trajectory.pending == [1, 2, 3]
@@ -78,7 +79,7 @@ def test_p08_a_prompt_without_room_for_an_action_is_one_row_with_a_reason():
     assert json.loads(row["info"]) == {"prompt_tokens": 11, "max_context_tokens": 10}
 
 
-def test_p08_the_prompt_is_compared_with_the_context_limit_not_with_the_actions():
+def test_p08_the_prompt_is_compared_with_the_context_limit_not_the_action_limit():
     trajectory = new(max_context_tokens=10, max_tokens_per_step=2)
     trajectory.begin([1] * 8, "s0")
     assert trajectory.sampling((3,)).max_tokens == 2
@@ -94,7 +95,7 @@ def test_a_failed_reset_is_one_row_without_a_reward():
     assert row["info"] == '{"failure": "the simulator is down"}'
 
 
-def test_p10_the_budget_is_what_the_step_and_the_context_allow():
+def test_p10_step_and_context_limit_the_budget():
     trajectory = new(max_context_tokens=20, max_tokens_per_step=12)
     trajectory.begin([1] * 5, "s0")
     assert trajectory.sampling((3,)).max_tokens == 12
@@ -103,7 +104,7 @@ def test_p10_the_budget_is_what_the_step_and_the_context_allow():
     assert trajectory.sampling((3,)).max_tokens == 20 - 15
 
 
-def test_p10_a_cut_action_ends_it_for_want_of_tokens():
+def test_p10_a_cut_action_ends_the_trajectory_with_token_budget():
     trajectory = new(max_tokens_per_step=3)
     trajectory.begin([1], "s0")
     act(trajectory, [7, 7, 7], CUT)
@@ -203,7 +204,7 @@ def test_tool_results_are_recorded_without_their_latency():
     assert (timing["tool_ms"], timing["tool_latencies_ms"]) == (31.0, [12.5, 30.0])
 
 
-def test_p39_each_step_has_a_seed_of_its_own():
+def test_p39_each_step_has_its_own_seed():
     trajectory = new(max_steps=6)
     trajectory.begin([1], "s0")
     for step in range(6):
@@ -214,7 +215,7 @@ def test_p39_each_step_has_a_seed_of_its_own():
     assert len({row["seed"] for row in trajectory.rows}) == 6
 
 
-def test_the_machine_refuses_what_is_out_of_turn():
+def test_the_state_machine_refuses_calls_in_the_wrong_phase():
     trajectory = new()
     with pytest.raises(RuntimeError, match="in phase context, not action"):
         trajectory.sampling((3,))

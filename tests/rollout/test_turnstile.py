@@ -5,7 +5,7 @@ import asyncio
 from agent_r1.rollout.turnstile import Room, Turnstile
 
 
-def test_nobody_passes_before_all_have_arrived_and_then_in_order():
+def test_members_pass_in_order_when_all_have_arrived():
     passed = []
 
     async def member(turnstile: Turnstile, name: str, late: int):
@@ -23,7 +23,7 @@ def test_nobody_passes_before_all_have_arrived_and_then_in_order():
     assert passed == ["a", "b", "c"]
 
 
-def test_who_leaves_is_not_waited_for():
+def test_a_member_that_left_is_not_awaited():
     rounds = []
 
     async def member(turnstile: Turnstile, name: str, times: int):
@@ -40,7 +40,7 @@ def test_who_leaves_is_not_waited_for():
     assert rounds == [(0, "a"), (0, "b"), (0, "c"), (1, "a"), (1, "b"), (2, "a")]
 
 
-def test_a_room_is_never_overfull_and_lets_in_who_came_first():
+def test_a_room_never_exceeds_its_size_and_serves_first_come_first():
     inside, entered = 0, []
 
     async def visitor(room: Room, name: str, count: int):

@@ -1,7 +1,7 @@
 """Long contexts, by hand-computed tokens and in the toy world.
 
-Pinned: how much may stand in the context, what is dropped and when, how it ends where nothing can
-be dropped, and that the table says what the engine saw.
+Pinned: how much fits into the context, what is dropped and when, how a trajectory ends if nothing
+can be dropped, and that the table records what the engine saw.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MODES = ("truncate", "end", "window")
 
 
 def new(prompt: int = 4, **limits) -> Trajectory:
-    """A context of 20 tokens, actions of at most 4; the prompt leaves room for 12 before them."""
+    """A context of 20 tokens and actions of at most 4. The prompt of 4 leaves 12 for steps."""
     limits = {"max_context_tokens": 20, "max_tokens_per_step": 4, "max_steps": 50} | limits
     trajectory = Trajectory(requests(1, 1)[0], parameters(**limits), "v0")
     trajectory.begin([1] * prompt, "s0")
@@ -44,7 +44,7 @@ def new(prompt: int = 4, **limits) -> Trajectory:
 
 
 def play(trajectory: Trajectory, action: int = 2, observation: int = 3, forgotten: int = 0) -> None:
-    """One step of so many tokens, the first of which may be forgotten; ids tell the steps apart."""
+    """Play one step with these numbers of tokens. The ids of its tokens name the step."""
     step = len(trajectory.rows)
     shown, drops = 0, None
     if trajectory.rows:
@@ -59,8 +59,8 @@ def play(trajectory: Trajectory, action: int = 2, observation: int = 3, forgotte
 
 
 def test_a_move_drops_whole_steps_until_half_of_the_room_is_free():
-    """The prompt is 4, an action may be 4, so 12 are for steps of 5. Two of them fit. Three are 15,
-    and of 12 * 0.5 = 6 tokens the last step alone takes no more."""
+    """The prompt takes 4 tokens and an action up to 4, so 12 remain for steps of 5. Two steps fit,
+    but three (15) do not. After the move, steps may take 12 * 0.5 = 6: only the last one fits."""
     trajectory = new(on_overflow="window")
     for _ in range(2):
         play(trajectory)
@@ -79,7 +79,7 @@ def test_a_move_drops_whole_steps_until_half_of_the_room_is_free():
     ("keep", "start"),
     [(0.0, 14), (0.4, 14), (0.83, 14), (0.84, 9), (1.0, 9)],  # 10 of 12 are 0.833…
 )
-def test_window_keep_is_the_share_of_the_room_that_the_latest_steps_have(keep, start):
+def test_window_keep_is_the_share_of_the_room_for_the_latest_steps(keep, start):
     trajectory = new(on_overflow="window", window_keep=keep)
     for _ in range(3):
         play(trajectory)
@@ -93,7 +93,7 @@ def test_a_window_moves_again_when_it_is_full_again():
     assert [row["context_start"] for row in trajectory.rows] == [0, 0, 0, 14, 14, 24, 24, 34]
 
 
-def test_p09_the_task_is_never_dropped_however_long_the_episode_is():
+def test_p09_the_task_is_never_dropped_even_in_long_episodes():
     trajectory = new(on_overflow="window", max_steps=50)
     for _ in range(49):
         play(trajectory)
@@ -107,7 +107,7 @@ def test_p09_the_task_is_never_dropped_however_long_the_episode_is():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_p08_a_prompt_must_leave_room_for_an_action(mode):
-    """For one token of it where actions may be cut, and else for a whole one."""
+    """For one token if actions may be cut, otherwise for a whole action."""
     longest = {"truncate": 19, "end": 16, "window": 16}[mode]
     assert new(longest, on_overflow=mode).phase is Phase.ACTION
     (row,) = new(longest + 1, on_overflow=mode).rows
@@ -116,13 +116,13 @@ def test_p08_a_prompt_must_leave_room_for_an_action(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_p10_only_truncate_ever_cuts_an_action_for_want_of_context(mode):
+def test_p10_only_truncate_cuts_an_action_at_the_context_limit(mode):
     trajectory = new(on_overflow=mode)
     play(trajectory, observation=12)
     if mode == "truncate":
         assert trajectory.sampling((3,)).max_tokens == 2
     elif mode == "window":
-        # 14 tokens and an action of 4 do not fit, and there is no step that could go.
+        # 14 tokens and an action of 4 do not fit, and no step can be dropped.
         assert trajectory.rows[-1]["end_reason"] == "context_overflow"
     else:
         assert trajectory.phase is Phase.ENDED
@@ -134,7 +134,7 @@ def test_p10_only_truncate_ever_cuts_an_action_for_want_of_context(mode):
 @pytest.mark.parametrize(
     ("mode", "observation", "final"),
     [
-        # 4 of the prompt, 2 of the action: 14 are free, 10 if a whole action is to follow.
+        # Prompt 4, action 2: 14 are free, or 10 if a whole action must follow.
         ("truncate", 13, None),
         ("truncate", 14, 14),
         ("truncate", 20, 14),
@@ -147,10 +147,10 @@ def test_p10_only_truncate_ever_cuts_an_action_for_want_of_context(mode):
         ("window", 15, 0),
     ],
 )
-def test_an_observation_that_is_longer_than_the_context_ends_it_with_a_reason(
+def test_an_observation_longer_than_the_context_ends_the_trajectory_with_a_reason(
     mode, observation, final
 ):
-    """`truncate` keeps what fits of it; the others keep all or nothing."""
+    """`truncate` keeps the part that fits. The others keep all or nothing."""
     trajectory = new(on_overflow=mode)
     play(trajectory, observation=observation)
     row = trajectory.rows[-1]
@@ -159,10 +159,10 @@ def test_an_observation_that_is_longer_than_the_context_ends_it_with_a_reason(
     assert row["final_token_ids"] == (None if final is None else [200] * final)
 
 
-def test_a_long_observation_late_in_an_episode_drops_all_steps_but_its_own():
+def test_a_long_late_observation_drops_all_steps_but_its_own():
     trajectory = new(on_overflow="window")
     play(trajectory)
-    play(trajectory, observation=10)  # 2 + 10 are all the room there is
+    play(trajectory, observation=10)  # 2 + 10 fill the room exactly
     assert trajectory.pending_window == (4, 9, None)
     play(trajectory, observation=11)
     assert trajectory.rows[-1]["end_reason"] == "context_overflow"
@@ -170,9 +170,9 @@ def test_a_long_observation_late_in_an_episode_drops_all_steps_but_its_own():
     assert trajectory.rows[-1]["context_start"] == 9
 
 
-def test_what_is_forgotten_of_an_action_takes_no_room_when_the_window_moves():
-    """Steps of 7 tokens of which 4 are shown: three fit into the 12 that are for steps. Of the
-    fourth, and 12 * 0.7 = 8.4 tokens, the last two take no more."""
+def test_forgotten_tokens_of_an_action_take_no_room_when_the_window_moves():
+    """Steps have 7 tokens, 4 of them visible, so three fit into 12 tokens. At the fourth, steps may
+    take 12 * 0.7 = 8.4 tokens: the last two fit."""
     trajectory = new(on_overflow="window", window_keep=0.7)
     for _ in range(3):
         play(trajectory, action=4, forgotten=3)
@@ -183,8 +183,8 @@ def test_what_is_forgotten_of_an_action_takes_no_room_when_the_window_moves():
     assert [row["prompt_tokens"] for row in trajectory.rows] == [4, 8, 12, 16, 12]
 
 
-def test_what_is_forgotten_of_the_last_step_makes_room_for_its_observation():
-    """1 + 11 tokens are all the room there is; the 4 + 11 that were sampled and told do not fit."""
+def test_forgotten_tokens_of_the_last_step_make_room_for_its_observation():
+    """1 + 11 visible tokens fill the room exactly. All 4 + 11 tokens of the step would not fit."""
     trajectory = new(on_overflow="window")
     play(trajectory)
     play(trajectory, action=4, observation=11, forgotten=3)
@@ -194,8 +194,8 @@ def test_what_is_forgotten_of_the_last_step_makes_room_for_its_observation():
     assert trajectory.rows[-1]["end_reason"] == "context_overflow"
 
 
-def test_the_last_state_is_seen_through_the_window_of_the_last_step():
-    """An episode may end where one more observation would have moved the window: it stays."""
+def test_the_last_state_has_the_window_of_the_last_step():
+    """The last observation does not move the window, even if it overflows."""
     for observation, final in ((3, 3), (4, 4), (5, 0)):
         trajectory = new(on_overflow="window", max_steps=3)
         play(trajectory)
@@ -206,10 +206,10 @@ def test_the_last_state_is_seen_through_the_window_of_the_last_step():
         assert row["final_token_ids"] == [202] * final
 
 
-def test_an_engine_that_saw_something_else_is_an_error():
+def test_an_engine_that_saw_other_tokens_is_an_error():
     trajectory = new(on_overflow="window")
     generation = Generation([5], [0.0], "stop", 3, 0, 1.0)
-    with pytest.raises(RuntimeError, match=r"step 0: the engine saw 3 tokens, but 4 are shown"):
+    with pytest.raises(RuntimeError, match=r"step 0: the engine saw 3 tokens instead of 4"):
         trajectory.act(generation, Action(ActionType.TOOL_CALL, "x"), NOW)
 
 
@@ -226,8 +226,8 @@ LONG = {"max_steps": 40, "max_context_tokens": 60, "on_overflow": "window"}
 
 @pytest.mark.parametrize("deterministic", [True, False])
 @pytest.mark.parametrize("concurrency", [1, 5, 100])
-def test_the_table_says_what_the_engine_saw_in_each_step(deterministic, concurrency):
-    """Of many trajectories at once, whose groups share their prompts."""
+def test_the_table_records_what_the_engine_saw_in_each_step(deterministic, concurrency):
+    """For many concurrent trajectories, whose groups share their prompts."""
 
     class Endless(ToyEnv):
         async def step(self, action):
@@ -253,7 +253,7 @@ def test_the_table_says_what_the_engine_saw_in_each_step(deterministic, concurre
     assert again(rollouts, wanted, Endless, **limits).differences == []
 
 
-def test_a_replay_names_a_window_that_was_changed():
+def test_a_replay_names_a_changed_window():
     wanted = requests(1, 1, prompt="hi")
     script = {wanted[0].trajectory_id: [[*CALL, STOPS[0]]] * 12}
     limits = LONG | {"max_steps": 12}
@@ -267,7 +267,7 @@ def test_a_replay_names_a_window_that_was_changed():
     assert (difference.step_index, difference.column) == (moved[-1], "context_start")
 
 
-def test_without_an_overflow_all_modes_are_the_same():
+def test_without_an_overflow_all_modes_are_equal():
     tables = [scripted(CALL, CALL, [13], on_overflow=mode)[0] for mode in MODES]
     assert tables[0].equals(tables[1])
     assert tables[0].equals(tables[2])

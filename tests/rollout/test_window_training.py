@@ -1,7 +1,7 @@
 """An episode of 48 steps through several window moves, from the model's inputs to the update.
 
-Pinned: the table says, id for id, what the model was given; log-probs of engine and trainer are the
-same; the first update's ratio is 1.
+Pinned: the table records the exact ids that the model got; log-probs of engine and trainer are
+equal; the ratio of the first update is 1.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ LIMITS = parameters(
 
 
 class Chat(ToyChat):
-    """A third of all tokens end a turn: none is cut."""
+    """A third of all tokens are stop tokens, so no action is cut."""
 
     stop_token_ids = tuple(range(3, 9)) + tuple(range(50, ENGINE_VOCABULARY))
 
 
 class ForgetfulChat(Chat):
-    """The first half of an action is not seen again, as reasoning may be."""
+    """The first half of each action is forgotten, like dropped reasoning."""
 
     def forgotten(self, action_token_ids):
         return [(0, len(action_token_ids) // 2)] if len(action_token_ids) > 1 else []
 
 
 class EndlessEnv(ToyEnv):
-    """Always answers, and never ends."""
+    """Always gives an observation and never ends."""
 
     async def step(self, action):
         observation = await self.use_tools(action)
@@ -87,7 +87,7 @@ def moves(steps: pd.DataFrame) -> np.ndarray:
     return steps["step_index"].to_numpy()[1:][np.diff(steps["context_start"].to_numpy()) > 0]
 
 
-def test_the_table_says_id_for_id_what_the_model_was_given(played):
+def test_the_table_records_the_exact_ids_that_the_model_got(played):
     rollouts, timings, given = played
     check_tables(rollouts, timings, LIMITS, Chat.stop_token_ids)
     assert sorted(given) == sorted(set(rollouts["trajectory_id"]))
@@ -103,8 +103,8 @@ def test_the_table_says_id_for_id_what_the_model_was_given(played):
         assert len(stream) > 2 * LIMITS.max_context_tokens
 
 
-def test_after_a_move_all_behind_the_prompt_is_computed_again_and_nothing_else_ever_is(played):
-    """Keys stay as far as they have seen the same: further than the prompt only by chance."""
+def test_only_tokens_after_the_prompt_are_computed_again_and_only_after_a_move(played):
+    """Keys stay valid up to the first changed token: beyond the prompt only by chance."""
     rollouts, timings, given = played
     for name, steps in rollouts.groupby("trajectory_id"):
         cached = timings[timings["trajectory_id"] == name]["cached_tokens"].tolist()
@@ -121,12 +121,12 @@ def test_after_a_move_all_behind_the_prompt_is_computed_again_and_nothing_else_e
 
 
 def same(old: list[int], new: list[int]) -> int:
-    """Leading tokens that are equal."""
+    """Number of equal leading tokens."""
     pairs = enumerate(zip(old, new, strict=False))
     return next((i for i, (one, other) in pairs if one != other), min(len(old), len(new)))
 
 
-def test_the_trainer_scores_each_action_under_the_window_it_was_sampled_in(played, policy):
+def test_the_trainer_scores_each_action_with_the_window_of_its_sampling(played, policy):
     rollouts, _, _ = played
     sequences = build_sequences(rollouts)
     assert len(sequences.trajectory) == 4 + sum(
@@ -136,15 +136,13 @@ def test_the_trainer_scores_each_action_under_the_window_it_was_sampled_in(playe
     scored = compute_logprobs(rollouts, policy, policy, policy, {}, {})
     ours, theirs = ragged(scored["policy_logprobs"]), ragged(rollouts["action_logprobs"])
     assert ours.values == pytest.approx(theirs.values, abs=1e-4)
-    # It would show: under windows that begin elsewhere the same actions have other log-probs.
+    # A mistake would show: with other windows the same actions have other log-probs.
     shifted = rollouts.assign(context_start=rollouts["context_start"] + 1)
     wrong = ragged(compute_logprobs(shifted, policy, policy, policy, {}, {})["policy_logprobs"])
     assert np.abs(wrong.values - ours.values).max() > 0.1
 
 
-def test_what_is_forgotten_of_actions_is_seen_by_neither_the_model_nor_the_trainer(
-    policy, monkeypatch
-):
+def test_neither_model_nor_trainer_sees_forgotten_tokens(policy, monkeypatch):
     engine = load(policy)
     spy = ModelSpy(engine, monkeypatch)
     rollouts, _ = play(engine, LIMITS.model_copy(update={"max_steps": 24}), ForgetfulChat)
@@ -163,7 +161,7 @@ def test_what_is_forgotten_of_actions_is_seen_by_neither_the_model_nor_the_train
 
 
 @pytest.mark.parametrize("packing", [False, True])
-def test_the_first_update_s_ratio_is_one(played, policy, tmp_path, monkeypatch, packing):
+def test_the_ratio_of_the_first_update_is_one(played, policy, tmp_path, monkeypatch, packing):
     monkeypatch.chdir(tmp_path)
     rollouts, _, _ = played
     for name in ("critic", "state"):
@@ -184,11 +182,11 @@ def test_the_first_update_s_ratio_is_one(played, policy, tmp_path, monkeypatch, 
     said = dict(zip(metrics["metric"], metrics["value"], strict=True))
     assert said["initial_ratio_max_deviation"] < 1e-4
     assert said["ratio_mean"] == pytest.approx(1, abs=1e-4)
-    assert said["logprob_drift_max"] < 1e-4  # the sampler's against the trainer's
+    assert said["logprob_drift_max"] < 1e-4  # of sampler and trainer
     assert said["grad_norm"] > 0
 
 
-def test_the_same_bytes_cold_or_warm(played, policy):
+def test_cold_and_warm_engines_give_equal_bytes(played, policy):
     rollouts, _, _ = played
     engine = load(policy)
     pd.testing.assert_frame_equal(play(engine)[0], rollouts)
@@ -196,14 +194,14 @@ def test_the_same_bytes_cold_or_warm(played, policy):
 
 
 @pytest.mark.parametrize("changes", [{"concurrency": 1}, {"deterministic": False}])
-def test_other_company_gives_the_same_actions_to_rounding(played, policy, changes):
+def test_actions_do_not_depend_on_other_rows_up_to_rounding(played, policy, changes):
     rollouts, _, _ = played
     found, _ = play(load(policy), LIMITS.model_copy(update=changes))
     assert found["action_token_ids"].equals(rollouts["action_token_ids"])
     assert found["context_start"].equals(rollouts["context_start"])
 
 
-def test_a_replay_goes_through_the_moves_again(played):
+def test_a_replay_repeats_the_moves(played):
     rollouts, _, _ = played
     limits = LIMITS.model_dump(exclude={"dynamic_sampling"})
     found = again(rollouts, requests(2, 2), EndlessEnv, chat=Chat(), **limits)

@@ -53,7 +53,7 @@ def test_logprobs_are_those_of_a_plain_forward_pass(engine, policy):
             stream += action
 
 
-def test_the_same_bytes_cold_or_warm_and_however_long_tools_take(policy, engine, monkeypatch):
+def test_bytes_depend_neither_on_a_warm_engine_nor_on_tool_times(policy, engine, monkeypatch):
     expected, _ = run(engine)
     for seed in range(3):
         monkeypatch.setattr(ToyEnv, "jitter", random.Random(seed))
@@ -66,7 +66,7 @@ def test_the_same_bytes_cold_or_warm_and_however_long_tools_take(policy, engine,
         pd.testing.assert_frame_equal(cold, expected)
 
 
-def test_p26_rollouts_after_new_weights_are_those_of_a_fresh_engine(policy, engine, tmp_path):
+def test_p26_rollouts_after_new_weights_equal_those_of_a_fresh_engine(policy, engine, tmp_path):
     other = engine_policy(tmp_path, seed=1)
     before, _ = run(engine)
     engine.load(other, "v1")
@@ -78,7 +78,7 @@ def test_p26_rollouts_after_new_weights_are_those_of_a_fresh_engine(policy, engi
     assert not before["action_logprobs"].equals(after["action_logprobs"])
 
 
-def test_without_determinism_the_actions_are_the_same_to_rounding(engine, monkeypatch):
+def test_without_determinism_the_actions_are_equal_up_to_rounding(engine, monkeypatch):
     expected, _ = run(engine)
     monkeypatch.setattr(ToyEnv, "jitter", random.Random(0))
     limits = LIMITS.model_copy(update={"deterministic": False})

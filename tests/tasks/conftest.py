@@ -42,13 +42,13 @@ def _city(name: str, of: str, population: int = 50000, **values) -> dict:
 
 @pytest.fixture
 def country():
-    """Makes the record of a country."""
+    """A function that makes the record of a country."""
     return _country
 
 
 @pytest.fixture
 def city():
-    """Makes the record of a city."""
+    """A function that makes the record of a city."""
     return _city
 
 

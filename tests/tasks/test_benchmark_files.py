@@ -1,4 +1,4 @@
-"""Loaders of official formats: what a row becomes, and how a malformed one is named."""
+"""Loaders of official formats: what a row becomes, and how errors name a malformed row."""
 
 import gzip
 import json
@@ -108,7 +108,7 @@ def load(name, tmp_path, *rows):
 
 
 def one(name, tmp_path, **changes):
-    """The one task of a file with the sample row, and its payload."""
+    """The task of a file with one row, its payload, and the documents."""
     tasks, documents = load(name, tmp_path, FORMATS[name][2] | changes)
     tables.to_arrow(tasks, "tasks")
     (task,) = tasks.to_dict("records")
@@ -129,11 +129,11 @@ def test_2wikimultihopqa(tmp_path):
     assert documents["text"][0] == "The Low Bridge is a bridge. It was built by Ann Poe."
 
 
-def test_musique_has_aliases_and_an_order_of_its_own(tmp_path):
+def test_musique_accepts_aliases_and_searches_in_the_order_of_the_decomposition(tmp_path):
     task, payload, documents = one("musique", tmp_path)
     assert (task["task_id"], task["family"], task["hops"]) == ("musique:2hop__1_2", "2hop", 2)
     assert list(task["answers"]) == ["Oslo", "Oslo, Norway"]
-    assert searched(payload) == ["Low Bridge", "Ann Poe"]  # as the question needs them
+    assert searched(payload) == ["Low Bridge", "Ann Poe"]  # in the order of the decomposition
     assert payload["context"][1] == ["Oak", ["A tree."]]
     assert len(documents) == 3
 
@@ -153,7 +153,7 @@ NAMES = [
         ({}, ["Oslo"]),
     ],
 )
-def test_2wikimultihopqa_accepts_what_wikidata_calls_the_answer(tmp_path, changes, accepted):
+def test_2wikimultihopqa_accepts_the_names_of_the_answer_in_wikidata(tmp_path, changes, accepted):
     listed(tmp_path / "dev.json", TWO_WIKI | changes)
     lines(tmp_path / "id_aliases.json", *NAMES)
     own = {"files": {"held_out": "dev.json"}, "aliases": "id_aliases.json"}
@@ -170,8 +170,8 @@ def test_2wikimultihopqa_names_a_malformed_line_of_the_aliases(tmp_path):
         load_two_wiki(listed(tmp_path / "dev.json", TWO_WIKI), aliases=path)
 
 
-def test_paragraphs_of_one_title_are_all_kept_once(tmp_path):
-    """MuSiQue cuts pages into paragraphs, and another question may need another one of them."""
+def test_different_paragraphs_with_one_title_are_kept_once_each(tmp_path):
+    """MuSiQue splits pages into paragraphs, and each question may need another one."""
     other = {"idx": 0, "title": "Ann Poe", "paragraph_text": "Died in Rome.", "is_supporting": True}
     second = MUSIQUE | {"id": "2hop__3", "paragraphs": [other, *MUSIQUE["paragraphs"][1:]]}
     files = {"train": "a.jsonl", "held_out": "b.jsonl"}
@@ -187,12 +187,12 @@ def test_paragraphs_of_one_title_are_all_kept_once(tmp_path):
     assert len(one_file) == 2
 
 
-def test_musique_questions_without_an_answer_are_left_out(tmp_path):
+def test_musique_questions_without_an_answer_are_skipped(tmp_path):
     tasks, _ = load("musique", tmp_path, MUSIQUE, MUSIQUE | {"id": "x", "answerable": False})
     assert tasks["task_id"].tolist() == ["musique:2hop__1_2"]
 
 
-def test_fanoutqa_answers_of_any_shape_are_one_text(tmp_path):
+def test_fanoutqa_answers_of_any_shape_become_one_string(tmp_path):
     task, payload, documents = one("fanoutqa", tmp_path)
     assert list(task["answers"]) == ["Ann: 7; Bo: 8, yes"]
     assert (task["family"], task["hops"]) == ("Business", 2)
@@ -201,13 +201,13 @@ def test_fanoutqa_answers_of_any_shape_are_one_text(tmp_path):
     assert documents.empty
 
 
-def test_gsm8k_annotations_are_calls_of_the_calculator(tmp_path):
+def test_gsm8k_annotations_become_calculator_calls(tmp_path):
     task, payload, _ = one("gsm8k", tmp_path)
     assert list(task["answers"]) == ["10"]
     *calls, last = payload["script"]
     assert [turn["call"]["arguments"]["expression"] for turn in calls] == ["3*4", "12-2"]
     assert last == {"answer": "10"}
-    assert payload["mistakes"][0][-1] == {"answer": "12"}  # a computation too early
+    assert payload["mistakes"][0][-1] == {"answer": "12"}  # one computation too early
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_gsm8k_annotations_are_calls_of_the_calculator(tmp_path):
         ("<<6/2=3>>3\n####  3\n", "3", 1),
     ],
 )
-def test_gsm8k_numbers_and_annotations_that_are_for_people(tmp_path, solution, accepted, calls):
+def test_gsm8k_skips_annotations_that_are_not_computable(tmp_path, solution, accepted, calls):
     task, payload, _ = one("gsm8k", tmp_path, answer=solution)
     assert list(task["answers"]) == [accepted]
     assert len(payload["script"]) == calls + 1
@@ -236,7 +236,7 @@ def test_humaneval_shows_the_prompt_and_hides_the_tests(tmp_path):
     assert list(task["answers"]) == []
 
 
-def test_mbpp_shows_the_head_of_what_the_tests_call(tmp_path):
+def test_mbpp_shows_the_signature_of_the_function_that_the_tests_call(tmp_path):
     task, payload, _ = one("mbpp", tmp_path)
     assert task["prompt"].endswith("```python\ndef add(a, b=1):\n```")
     assert payload["tests"] == "assert add(1, 2) == 3\nassert add(4) == 5"
@@ -257,7 +257,7 @@ PAIRS = {
 }
 
 
-def test_mbpp_shows_the_classes_that_the_tests_make_objects_of(tmp_path):
+def test_mbpp_shows_the_classes_whose_objects_the_tests_create(tmp_path):
     task, payload, _ = one("mbpp", tmp_path, **PAIRS)
     head = task["prompt"].partition("```python\n")[2]
     assert head == (
@@ -265,13 +265,13 @@ def test_mbpp_shows_the_classes_that_the_tests_make_objects_of(tmp_path):
         "    def width(self):\n        ...\ndef chain(arr, n):\n```"
     )
     assert payload["classes"] == ["Pair"]
-    # What needs a solution is run before the tests; the rest is the solution's, too.
+    # Set-up code that uses the solution runs before the tests. The rest runs before the solution.
     assert payload["prelude"] == "import math\nTOP = 5"
     assert payload["tests"].startswith("root = Pair(1, 2)\nroot.b = math.pi\nassert chain(")
 
 
 @pytest.mark.parametrize(("name", "entry_point"), [("add", None), ("sum", "sum"), ("bisect",) * 2])
-def test_mbpp_says_whose_function_is_meant_where_python_has_one(tmp_path, name, entry_point):
+def test_mbpp_has_an_entry_point_if_python_has_a_function_of_this_name(tmp_path, name, entry_point):
     changes = {
         "code": f"def {name}(a, b): return a + b",
         "test_list": [f"assert {name}(1, 2) == 3"],
@@ -280,7 +280,7 @@ def test_mbpp_says_whose_function_is_meant_where_python_has_one(tmp_path, name, 
     assert one("mbpp", tmp_path, **changes)[1]["entry_point"] == entry_point
 
 
-def test_mbpp_sanitized_is_a_list(tmp_path):
+def test_mbpp_reads_the_sanitized_list(tmp_path):
     row = {key: MBPP[key] for key in ("task_id", "code", "test_list")}
     row |= {"prompt": "Add.", "test_imports": [], "source_file": "a.ipynb"}
     tasks, _ = load_mbpp(listed(tmp_path / "sanitized-mbpp.json", row, row | {"task_id": 12}))
@@ -290,7 +290,7 @@ def test_mbpp_sanitized_is_a_list(tmp_path):
         load_mbpp(listed(tmp_path / "mbpp.json", row, {"task_id": 1, "code": "x = 1"}))
 
 
-def test_mbpp_has_to_pass_the_challenges_only_if_asked_to(tmp_path):
+def test_mbpp_uses_challenge_tests_only_if_configured(tmp_path):
     lines(tmp_path / "mbpp.jsonl", MBPP)
     own = {"files": {"train": "mbpp.jsonl"}, "challenge_tests": True}
     parameters = TasksParameters.read({"sources": {"mbpp": own}}, "tasks")
@@ -299,7 +299,7 @@ def test_mbpp_has_to_pass_the_challenges_only_if_asked_to(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["humaneval", "mbpp"])
-def test_p34_no_test_stands_in_what_the_agent_is_shown(tmp_path, name):
+def test_p34_the_agent_sees_no_test(tmp_path, name):
     task, payload, _ = one(name, tmp_path)
     assert "assert" not in task["prompt"]
     for line in payload["tests"].splitlines():
@@ -307,16 +307,16 @@ def test_p34_no_test_stands_in_what_the_agent_is_shown(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_same_id_twice_is_named(tmp_path, name):
+def test_a_duplicate_id_is_named(tmp_path, name):
     _, _, row, key = FORMATS[name]
     with pytest.raises(
-        TaskFileError, match=rf"file: \w+ [12], key '{key}': the same as in \w+ [01]"
+        TaskFileError, match=rf"file: \w+ [12], key '{key}': has the same value in \w+ [01]"
     ):
         load(name, tmp_path, row, row)
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_file_that_is_missing_says_where_to_get_it(tmp_path, name):
+def test_the_error_for_a_missing_file_says_where_to_get_it(tmp_path, name):
     with pytest.raises(
         TaskFileError, match=r"absent: no such file; (the official|it is in the pack)"
     ):
@@ -324,7 +324,7 @@ def test_a_file_that_is_missing_says_where_to_get_it(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_file_that_is_no_json_is_named(tmp_path, name):
+def test_a_file_that_is_not_json_is_named(tmp_path, name):
     path = tmp_path / "broken.json"
     path.write_text('{"a": ')
     with pytest.raises(TaskFileError, match=r"broken\.json: .*not JSON"):
@@ -334,7 +334,7 @@ def test_a_file_that_is_no_json_is_named(tmp_path, name):
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
-        ("2wikimultihopqa", {"answer": " "}, r"row 0, key 'answer': expected a text"),
+        ("2wikimultihopqa", {"answer": " "}, r"row 0, key 'answer': expected text"),
         (
             "2wikimultihopqa",
             {"evidences": [["a", "b"]]},
@@ -358,11 +358,15 @@ def test_a_file_that_is_no_json_is_named(tmp_path, name):
             {"decomposition": [1]},
             r"row 0, key 'decomposition': expected a list of",
         ),
-        ("gsm8k", {"answer": "It is 3."}, r"line 1, key 'answer': expected it to end in '#### NUM"),
+        (
+            "gsm8k",
+            {"answer": "It is 3."},
+            r"line 1, key 'answer': expected an answer that ends in '####",
+        ),
         ("humaneval", {"entry_point": "triple"}, r"line 1, key 'entry_point': the prompt does not"),
         ("humaneval", {"test": "assert 1"}, r"line 1, key 'test': expected a function check"),
         ("mbpp", {"test_list": ["assert other(1)"]}, r"line 1, key 'test_list': the tests call"),
-        ("mbpp", {"code": "def ("}, r"line 1, key 'code': no Python"),
+        ("mbpp", {"code": "def ("}, r"line 1, key 'code': not valid Python"),
     ],
 )
 def test_a_malformed_row_is_named_with_its_key(tmp_path, name, changes, message):
@@ -370,7 +374,7 @@ def test_a_malformed_row_is_named_with_its_key(tmp_path, name, changes, message)
         load(name, tmp_path, FORMATS[name][2] | changes)
 
 
-def test_a_row_that_is_no_object_is_named(tmp_path):
+def test_a_row_that_is_not_an_object_is_named(tmp_path):
     with pytest.raises(TaskFileError, match="line 2: expected an object, got int"):
         load("gsm8k", tmp_path, GSM8K, 7)
 
@@ -380,7 +384,7 @@ def test_gzipped_lines_are_read(tmp_path):
     path.write_bytes(gzip.compress(json.dumps(HUMANEVAL).encode()))
     assert len(load_humaneval(path)[0]) == 1
     path.write_bytes(b"no gzip")
-    with pytest.raises(TaskFileError, match=r"file\.jsonl\.gz: not JSON"):
+    with pytest.raises(TaskFileError, match=r"file\.jsonl\.gz: cannot be read as text"):
         load_humaneval(path)
 
 
@@ -417,7 +421,7 @@ def test_questions_of_one_source_and_the_pages_of_another(tmp_path):
     assert documents["title"].tolist() == ["Oslo"]
 
 
-def test_families_of_one_name_are_told_apart_in_a_mixture(tmp_path):
+def test_a_mixture_distinguishes_families_with_the_same_name(tmp_path):
     row = TWO_WIKI | {"type": "comparison"}
     listed(tmp_path / "two.json", row, TWO_WIKI | {"_id": "2"})
     listed(tmp_path / "hot.json", row | {"level": "hard"})
@@ -433,7 +437,7 @@ def test_families_of_one_name_are_told_apart_in_a_mixture(tmp_path):
 
 
 @pytest.mark.parametrize("pages", ["own", "shared"])
-def test_paragraphs_are_a_questions_own_or_shared_by_all(tmp_path, pages):
+def test_paragraphs_belong_to_one_question_or_are_shared_by_all(tmp_path, pages):
     listed(tmp_path / "two.json", TWO_WIKI)
     sources = {"2wikimultihopqa": {"files": {"train": "two.json"}, "pages": pages}}
     parameters = TasksParameters.read({"sources": sources}, "tasks")

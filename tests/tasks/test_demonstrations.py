@@ -1,4 +1,4 @@
-"""The scripted agent: what it does right, and its three mistakes."""
+"""The scripted agent: correct episodes, and its three mistakes."""
 
 import json
 from collections import Counter
@@ -62,13 +62,13 @@ def script(of, encyclopedia, seed, error_rate):
     return [action.tool_calls[0].arguments["query"] for action in searches], answer.answer
 
 
-def test_the_right_way_follows_the_chain(encyclopedia):
+def test_a_correct_episode_follows_the_chain(encyclopedia):
     for seed in range(20):
         assert script(TWO_HOPS, encyclopedia, seed, 0.0) == (["Aton", "Arland"], "Crown")
         assert script(ONE_HOP, encyclopedia, seed, 0.0) == (["Arland"], "Aburg")
 
 
-def test_each_action_on_a_page_comes_after_what_was_read_there(encyclopedia):
+def test_the_agent_writes_what_it_read_before_it_acts(encyclopedia):
     def thoughts(of, seed, **parameters):
         turns = write_script(of, encyclopedia, DemonstrationParameters(**parameters), seed)
         return [turn.thought for turn in turns], turns[-1].action.answer
@@ -78,19 +78,19 @@ def test_each_action_on_a_page_comes_after_what_was_read_there(encyclopedia):
         "Crown",
     )
     assert thoughts(ONE_HOP, 0, error_rate=0.0, thought="")[0] == ["", ""]
-    for seed in range(100):  # an agent that errs says what it wrongly read
+    for seed in range(100):  # an agent that makes a mistake writes what it wrongly read
         said, answer = thoughts(TWO_HOPS, seed, error_rate=1.0)
         assert said[0] == ""
         assert said[-1].endswith(f": {answer}\n")
 
 
 @pytest.mark.parametrize("thought", ["{page}", "{0}", "{label"])
-def test_a_thought_that_is_no_template_is_refused(thought):
+def test_a_thought_that_is_not_a_template_is_refused(thought):
     with pytest.raises(ParameterError, match=r"may hold \{label\} and \{value\}"):
         DemonstrationParameters.read({"thought": thought}, "demonstrations")
 
 
-def test_each_mistake_is_made_and_each_is_one_of_three(encyclopedia):
+def test_all_three_mistakes_occur_and_no_others(encyclopedia):
     seen = Counter()
     for seed in range(300):
         queries, answer = script(TWO_HOPS, encyclopedia, seed, 1.0)
@@ -99,7 +99,7 @@ def test_each_mistake_is_made_and_each_is_one_of_three(encyclopedia):
             assert answer == "Arland"
             seen["early"] += 1
         elif queries == ["Aton", "Arland"]:
-            assert answer == "Aburg"  # the neighbours may not be mentioned
+            assert answer == "Aburg"  # the neighbours must not be mentioned
             seen["attribute"] += 1
         else:
             # Borland has the same currency: only Corland leads to another answer.
@@ -109,7 +109,7 @@ def test_each_mistake_is_made_and_each_is_one_of_three(encyclopedia):
     assert min(seen.values()) > 60
 
 
-def test_one_hop_has_no_earlier_one_so_another_mistake_is_made(encyclopedia):
+def test_a_one_hop_task_gets_another_mistake_than_an_early_answer(encyclopedia):
     for seed in range(100):
         queries, answer = script(ONE_HOP, encyclopedia, seed, 1.0)
         assert answer != "Aburg"
@@ -117,7 +117,7 @@ def test_one_hop_has_no_earlier_one_so_another_mistake_is_made(encyclopedia):
 
 
 @given(seed=st.integers(0, 2**62), rate=st.floats(0, 1))
-def test_what_is_held_out_never_comes_up(seed, rate):
+def test_held_out_entities_never_occur(seed, rate):
     encyclopedia = Encyclopedia(DOCUMENTS, TRAINED)
     for of in (ONE_HOP, TWO_HOPS):
         queries, answer = script(of, encyclopedia, seed, rate)
@@ -144,7 +144,7 @@ def test_training_entities_are_those_of_training_chains():
     assert training_entities(table(TWO_HOPS, held_out)) == {"Aton", "Arland"}
 
 
-def test_tasks_are_chosen_from_training_with_families_in_turn():
+def test_training_tasks_are_chosen_with_alternating_families():
     tasks = table(
         *(task([], [], f"a{n}", family="a") for n in range(10)),
         *(task([], [], f"b{n}", family="b") for n in range(3)),
@@ -161,12 +161,12 @@ def test_tasks_are_chosen_from_training_with_families_in_turn():
     ]
 
 
-def test_without_training_tasks_there_is_nothing_to_demonstrate():
-    with pytest.raises(DemonstrationError, match="no split 'train'"):
+def test_no_training_tasks_is_an_error():
+    with pytest.raises(DemonstrationError, match="no task is in the split 'train'"):
         choose_tasks(table(task([], [], split="held_out")), 1, seed=0)
 
 
-def test_a_task_without_a_chain_is_named(encyclopedia):
+def test_the_error_names_a_task_without_a_chain(encyclopedia):
     with pytest.raises(DemonstrationError, match="task 'x' has neither a script nor a gold chain"):
         script(task([], ["yes"], "x"), encyclopedia, 0, 0.0)
 

@@ -46,7 +46,7 @@ def test_p34_no_test_is_shown(tasks):
     assert all(len(answers) == 0 for answers in tasks["answers"])
 
 
-def test_names_that_are_held_out_are_never_trained_on(tasks):
+def test_held_out_names_do_not_occur_in_training(tasks):
     names = {
         split: {name for name in NAMES if any(f"{name}(x)" in p.split() for p in part["prompt"])}
         for split, part in tasks.groupby("split")

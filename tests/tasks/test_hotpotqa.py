@@ -29,7 +29,7 @@ def write(tmp_path):
     return write
 
 
-def test_a_question_becomes_a_task_and_its_context_documents(write):
+def test_a_question_becomes_a_task_and_its_context_becomes_documents(write):
     tasks, documents = load_hotpotqa(write([ROW]), "held_out")
     task = tasks.iloc[0]
     assert task["task_id"] == "hotpotqa:5a8b57f25542995d1e6f1371"
@@ -46,7 +46,7 @@ def test_a_question_becomes_a_task_and_its_context_documents(write):
     )
 
 
-def test_a_title_that_several_questions_share_is_one_document(write):
+def test_a_paragraph_that_several_questions_share_is_one_document(write):
     other = ROW | {"_id": "2"}
     tasks, documents = load_hotpotqa(write([ROW, other]), "train")
     assert len(tasks) == 2
@@ -61,12 +61,12 @@ def test_an_empty_file_gives_empty_tables(write):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"answer": None}, r"hotpot_dev.json: row 1, key 'answer': expected a text, got None"),
-        ({"question": "  "}, r"row 1, key 'question': expected a text"),
+        ({"answer": None}, r"hotpot_dev.json: row 1, key 'answer': expected text, got None"),
+        ({"question": "  "}, r"row 1, key 'question': expected text"),
         ({"supporting_facts": [["Ed Wood"]]}, r"row 1, key 'supporting_facts'"),
         ({"context": [["Ed Wood", "one text"]]}, r"row 1, key 'context'"),
         ({"context": [["Ed Wood", [1]]]}, r"row 1, key 'context'"),
-        ({}, r"row 1, key '_id': the same as in row 0"),
+        ({}, r"row 1, key '_id': has the same value in row 0"),
     ],
 )
 def test_a_malformed_row_is_named_by_file_row_and_key(write, change, message):
@@ -89,7 +89,7 @@ def test_the_test_set_without_answers_is_refused(write):
         ("[3]", "row 0: expected an object"),
     ],
 )
-def test_a_file_that_is_no_list_of_questions_is_refused(write, content, message):
+def test_a_file_that_is_not_a_list_of_questions_is_refused(write, content, message):
     with pytest.raises(TaskFileError, match=message):
         load_hotpotqa(write(content), "train")
 

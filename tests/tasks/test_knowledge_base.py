@@ -7,7 +7,7 @@ import pytest
 from agent_r1.tasks.knowledge_base import KnowledgeBaseError, read_records
 
 
-def test_records_hold_python_values_and_none_for_missing(countries):
+def test_records_hold_python_values_and_none_for_missing_ones(countries):
     records = read_records(countries, "countries")
     assert records[0]["languages"] == ["English", "French", "Dutch", "Greek"]
     assert records[3]["population"] is None
@@ -15,7 +15,7 @@ def test_records_hold_python_values_and_none_for_missing(countries):
     assert type(records[0]["population"]) is int
 
 
-def test_records_are_the_same_however_the_file_was_loaded(countries, tmp_path):
+def test_records_do_not_depend_on_how_the_file_was_loaded(countries, tmp_path):
     path = tmp_path / "countries.parquet"
     countries.to_parquet(path, index=False)
     expected = read_records(countries, "countries")
@@ -32,7 +32,12 @@ def test_records_are_the_same_however_the_file_was_loaded(countries, tmp_path):
         (1, "name", None, "countries.parquet: row 1, key 'name': the value is missing"),
         (2, "name", " Corland", "countries.parquet: row 2, key 'name'.*padded"),
         (2, "capital", "", "countries.parquet: row 2, key 'capital'.*empty"),
-        (1, "name", "arland", "countries.parquet: row 1, key 'name': 'arland' stands in row 0"),
+        (
+            1,
+            "name",
+            "arland",
+            "countries.parquet: row 1, key 'name': 'arland' is also the name in row 0",
+        ),
         (
             3,
             "population",

@@ -1,4 +1,4 @@
-"""The tasks of the committed knowledge base: what the project claims about its splits."""
+"""The tasks from the shipped knowledge base: what the project claims about its splits."""
 
 import itertools
 import json
@@ -57,7 +57,7 @@ def test_held_out_and_validation_entities_are_in_no_other_chain(tables):
     assert entities["in_domain"] <= trained_on
 
 
-def test_no_answer_of_training_is_a_held_out_page_that_is_asked_for(tables):
+def test_no_training_answer_is_a_page_that_a_held_out_question_asks_for(tables):
     tasks, _ = tables
     held_out = {
         title
@@ -70,7 +70,7 @@ def test_no_answer_of_training_is_a_held_out_page_that_is_asked_for(tables):
     assert not held_out & values
 
 
-def test_no_question_stands_in_two_splits(tables):
+def test_no_question_is_in_two_splits(tables):
     tasks, _ = tables
     assert tasks["task_id"].is_unique
     assert tasks["prompt"].is_unique
@@ -97,7 +97,7 @@ def test_pages_and_questions_are_short(tables):
     assert max(len(prompt.split()) for prompt in tasks["prompt"]) <= 20
 
 
-def test_splits_do_not_change_with_the_order_of_the_files(countries, cities, elements):
+def test_splits_do_not_depend_on_the_order_of_the_rows(countries, cities, elements):
     parameters = TasksParameters(
         held_out_countries=1, validation_countries=1, in_domain_fraction=0.3
     )
@@ -108,6 +108,6 @@ def test_splits_do_not_change_with_the_order_of_the_files(countries, cities, ele
     pd.testing.assert_frame_equal(tasks, shuffled)
 
 
-def test_an_unknown_parameter_names_the_nearest_one():
+def test_the_error_for_an_unknown_parameter_names_the_nearest_one():
     with pytest.raises(ParameterError, match=r"'tasks.held_out_country'.*'held_out_countries'"):
         TasksParameters.read({"held_out_country": 3}, "tasks")

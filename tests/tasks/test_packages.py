@@ -1,4 +1,4 @@
-"""Benchmarks that packages bring along, where they are installed."""
+"""Benchmarks in packages; skipped if the package is not installed."""
 
 import importlib.util
 

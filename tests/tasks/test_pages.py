@@ -12,7 +12,7 @@ def pages_of(countries, cities, elements, max_list_items=3):
     return build_pages(*records, max_list_items)
 
 
-def test_a_page_has_a_line_per_known_fact(countries, cities, elements):
+def test_a_page_has_one_line_per_known_fact(countries, cities, elements):
     pages = pages_of(countries, cities, elements)
     assert pages["Arland"].text == (
         "capital: Aburg\nregion: Nowhere\nsubregion: Far Nowhere\ncurrency: Crown\n"
@@ -27,7 +27,7 @@ def test_a_page_has_a_line_per_known_fact(countries, cities, elements):
     assert "discovery year" not in pages["Antiquium"].facts
 
 
-def test_what_is_right_is_the_line_first_and_then_its_variants(countries, cities, elements):
+def test_accepted_answers_are_the_value_first_and_then_its_variants(countries, cities, elements):
     pages = pages_of(countries, cities, elements)
     arland = pages["Arland"].facts
     assert arland["population"].answers == ("1234567", "1,234,567")
@@ -36,20 +36,20 @@ def test_what_is_right_is_the_line_first_and_then_its_variants(countries, cities
         "English",
         "French",
         "Dutch",
-        "Greek",  # true, though the line is too short for it
+        "Greek",  # accepted, although the line leaves it out
         "English, French, Dutch, Greek",
     )
     assert arland["currency"].answers == ("Crown", "Arlandian Crown", "ARC")
     assert pages["A ville"].facts["time zone"].answers == ("Nowhere/A_ville", "Nowhere/A ville")
 
 
-def test_titles_that_cannot_be_told_apart_are_refused(countries, cities, elements):
+def test_ambiguous_titles_are_refused(countries, cities, elements):
     cities.loc[0, "name"] = "Arland"
     with pytest.raises(KnowledgeBaseError, match=r"'Arland' \(city\) and 'Arland'"):
         pages_of(countries, cities, elements)
 
 
-def test_a_city_of_no_country_is_named_by_its_row(countries, cities, elements):
+def test_a_city_without_a_known_country_is_named_by_its_row(countries, cities, elements):
     cities.loc[5, "country"] = "Atlantis"
     message = "cities.parquet: row 5, key 'country': 'Atlantis'"
     with pytest.raises(KnowledgeBaseError, match=message):

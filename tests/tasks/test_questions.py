@@ -8,7 +8,7 @@ from agent_r1.tasks.questions import FAMILIES, Family, questions
 def world(country, city):
     countries = [
         country("Arland", "Aburg"),
-        country("Borland", "Aburg"),  # its capital is called like another country's city
+        country("Borland", "Aburg"),  # its capital has the name of a city in another country
         country("Dorland", "Nothere"),
     ]
     cities = [city("Aburg", of="Arland"), city("Aton", of="Arland"), city("Bton", of="Borland")]
@@ -30,7 +30,7 @@ def test_a_chain_holds_the_pages_to_read_and_the_facts_on_them(ask):
     assert question.question_id == "city.country.capital:aton"
 
 
-def test_a_question_that_comes_back_to_its_start_is_left_out(ask):
+def test_a_question_that_returns_to_its_start_is_skipped(ask):
     assert set(ask("city", "country", "capital")) == {"Aton"}  # not Aburg
 
 
@@ -40,7 +40,7 @@ def test_a_chain_never_leads_to_another_entity_of_the_same_name(ask):
     assert set(ask("country", "capital")) == {"Arland", "Dorland"}
 
 
-def test_the_question_names_the_first_entity_and_the_label_and_nothing_of_the_way(world):
+def test_the_question_names_the_first_entity_and_the_label_and_no_entity_on_the_path(world):
     for family in FAMILIES:
         for question in questions(family, world, seed=0):
             assert question.pages[0].title in question.text
@@ -50,7 +50,7 @@ def test_the_question_names_the_first_entity_and_the_label_and_nothing_of_the_wa
                 assert page.title not in question.text
 
 
-def test_phrasings_differ_between_questions_and_not_between_runs(country):
+def test_phrasings_differ_between_questions_but_not_between_runs(country):
     countries = [country(f"Land{n}", f"Town{n}") for n in range(40)]
     pages = build_pages(countries, [], [], max_list_items=3)
     family = Family("country", ("capital",))

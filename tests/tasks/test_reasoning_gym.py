@@ -1,4 +1,4 @@
-"""reasoning-gym's tasks: split by seed, judged by their own verifiers."""
+"""Tasks of reasoning-gym: split by seed, scored by their own verifiers."""
 
 import json
 
@@ -14,14 +14,14 @@ SIZES = {"train": 7, "validation": 4, "held_out": 4}
 
 
 class Package:
-    """Stands for the package where it is not installed: entry ``i`` is twice seed plus place."""
+    """A fake of the package, which may not be installed: entry ``i`` is twice seed plus place."""
 
     @staticmethod
     def create_dataset(name, seed, size, most=9):
         if name != "doubles":
             raise ValueError(f"Dataset '{name}' not registered")
 
-        assert size <= max(SIZES.values())  # some data sets take memory for each
+        assert size <= max(SIZES.values())  # some data sets allocate memory for each entry
 
         class Dataset:
             def __getitem__(self, place):
@@ -42,7 +42,7 @@ def package(monkeypatch):
     reasoning_gym._dataset.cache_clear()
 
 
-def test_a_task_names_its_entry_and_the_data_set_judges(package):
+def test_a_task_names_its_entry_and_the_data_set_scores_answers(package):
     tasks, documents = reasoning_gym.make_tasks(SIZES, {"doubles": {"most": 10**6}}, seed=1)
     tables.to_arrow(tasks, "tasks")
     assert tasks["split"].value_counts().to_dict() == SIZES
@@ -53,24 +53,24 @@ def test_a_task_names_its_entry_and_the_data_set_judges(package):
     assert reasoning_gym.score_answer(verifier, "no") == 0.01
 
 
-def test_another_version_of_the_package_judges_nothing(package):
+def test_another_version_of_the_package_scores_nothing(package):
     tasks, _ = reasoning_gym.make_tasks(SIZES, {"doubles": {"most": 10**6}}, seed=1)
     verifier = json.loads(tasks["payload"][0])["verifier"]
-    moved = verifier | {"seed": verifier["seed"] + 1}  # as if another number came of this seed
-    with pytest.raises(EnvironmentFailure, match="this version of reasoning-gym makes other tasks"):
+    moved = verifier | {"seed": verifier["seed"] + 1}  # as if the seed gave another number
+    with pytest.raises(EnvironmentFailure, match="version of reasoning-gym generates other tasks"):
         reasoning_gym.score_answer(moved, tasks["answers"][0][0])
 
 
-def test_no_split_has_a_task_of_another(package):
+def test_splits_do_not_share_tasks(package):
     tasks, _ = reasoning_gym.make_tasks(
         {"train": 7, "held_out": 7}, {"doubles": {"most": 9}}, seed=1
     )
     assert tasks["prompt"].is_unique
-    assert len(tasks) == 9  # there are no more
+    assert len(tasks) == 9  # there are not more
 
 
 @pytest.mark.parametrize("datasets", [{"trebles": {}}, {"doubles": {"least": 1}}])
-def test_a_data_set_or_setting_that_is_not_there_is_named(package, datasets):
+def test_an_unknown_data_set_or_setting_is_named(package, datasets):
     (name,) = datasets
     with pytest.raises(ParameterError, match=rf"tasks.sources.reasoning_gym.datasets.{name}: "):
         reasoning_gym.make_tasks(SIZES, datasets, seed=1)

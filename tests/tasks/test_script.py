@@ -32,13 +32,13 @@ def test_turns_are_actions():
     ]
 
 
-def test_mistakes_are_made_at_the_rate_that_is_asked_for():
+def test_mistakes_occur_at_the_configured_rate():
     assert set(said(0.0)) == {"right"}
     assert set(said(1.0)) == {"wrong", "bad"}
     assert 70 < said(0.5).count("right") < 130
 
 
-def test_without_mistakes_the_right_script_is_played():
+def test_a_task_without_mistakes_is_always_played_correctly():
     assert set(said(1.0, {"script": PAYLOAD["script"]})) == {"right"}
 
 
@@ -51,7 +51,7 @@ TASK = {"task_id": "t", "split": "train", "answers": ["x"]}
         ('{"script": []}', "the script of task 't': expected a list of turns"),
         ('{"script": [{"reply": "x"}]}', "task 't': turn 0 is neither a call nor an answer"),
         ('{"script": [{"call": {"name": "x"}}]}', "turn 0 is neither"),
-        ("{}", "task 't' has neither a script nor a gold chain.*demonstrations.count 0, sft.enabl"),
+        ("{}", "task 't' has neither a script nor a gold chain.*set demonstrations.count to 0"),
     ],
 )
 def test_a_task_that_cannot_be_demonstrated_is_named(payload, message):

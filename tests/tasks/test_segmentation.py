@@ -1,4 +1,4 @@
-"""Words where no blanks stand between words."""
+"""Words of languages without spaces between words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_words_of_a_search():
     assert words("São-Tomé's 2nd") == ["sao", "tome", "s", "2nd"]
 
 
-def test_a_page_is_found_by_a_part_of_what_it_says():
+def test_a_page_is_found_by_a_part_of_its_text():
     index = SearchIndex(["鲁迅", "北京"], ["出生于浙江省绍兴市。", "中国的首都。"])
     assert index.rank("哪里的首都", 2) == (1,)
     assert index.rank("绍兴市", 2) == (0,)

@@ -1,4 +1,4 @@
-"""Where tasks come from: one source by the environment, or a mixture."""
+"""Sources of tasks: the environment's default source, or a mixture."""
 
 import json
 import sys
@@ -38,7 +38,7 @@ def read_names(path, inputs):
 
 @pytest.fixture
 def names(monkeypatch, tmp_path):
-    """A source of one's own, over files that hold lists of names."""
+    """A user's own source. Its files hold lists of names."""
     module = ModuleType("own_tasks")
     module.SOURCE = Source("multihop_qa", from_files(read_names), FileSourceParameters)
     monkeypatch.setitem(sys.modules, "own_tasks", module)
@@ -51,7 +51,7 @@ def names(monkeypatch, tmp_path):
 OWN = "own_tasks:SOURCE"
 
 
-def test_the_environment_decides_the_source():
+def test_the_environment_decides_the_default_source():
     assert default_source("multihop_qa") == "knowledge_base"
     assert default_source("math") == "word_problems"
     tasks, documents = load("math")
@@ -60,12 +60,12 @@ def test_the_environment_decides_the_source():
     assert documents.empty
 
 
-def test_every_source_that_ships_can_be_imported():
+def test_every_registered_source_can_be_imported():
     for name in SOURCES:
         assert isinstance(find_source(name), Source)
 
 
-def test_an_environment_without_a_source_says_how_to_name_one():
+def test_the_error_for_an_environment_without_a_source_says_how_to_name_one():
     with pytest.raises(ParameterError, match=r"tasks.sources.knowledge_base.environment: my:Env"):
         load("my:Env")
     tasks, _ = load("my:Env", sources={"word_problems": {"environment": "my:Env"}})
@@ -80,7 +80,7 @@ def test_an_environment_without_a_source_says_how_to_name_one():
         ({"agent_r1.mdp:Action": {}}, "is not a Source"),
         ({"word_problems": {"shares": 1}}, r"tasks.sources.word_problems.shares'. Did you mean"),
         ({"word_problems": {"share": 0}}, r"tasks.sources.word_problems.share"),
-        ([], "must map names of sources"),
+        ([], "must map the name of each source"),
     ],
 )
 def test_bad_sources_are_named(sources, message):
@@ -105,14 +105,14 @@ def test_a_source_that_is_null_is_off():
     assert set(tasks["environment"]) == {"math"}
 
 
-def test_parameters_come_back_from_what_is_recorded_of_them():
+def test_recorded_parameters_can_be_read_again():
     read = TasksParameters.read({"sources": {"word_problems": {"share": 2}}}, "tasks")
     recorded = read.model_dump(mode="json")
     assert recorded["sources"] == {"word_problems": {"share": 2.0, "environment": None}}
     assert TasksParameters.read(recorded, "tasks") == read
 
 
-def test_each_file_gives_the_tasks_of_its_split_and_is_noted(names):
+def test_each_file_gives_the_tasks_of_its_split_and_is_recorded(names):
     files = {"train": "one.json", "held_out": "two.json"}
     tasks, documents = load(sources={OWN: {"files": files}}, files=names)
     split = tasks.groupby("split")["task_id"].apply(set).to_dict()
@@ -123,7 +123,7 @@ def test_each_file_gives_the_tasks_of_its_split_and_is_noted(names):
     assert {path.name for path in names.used} == set(files.values())
 
 
-def test_a_file_of_several_splits_is_dealt_out(names):
+def test_a_file_of_several_splits_is_divided(names):
     files = dict.fromkeys(("train", "validation", "held_out"), "one.json")
     sizes = SIZES | {"train": 3000}
     tasks, _ = load(sources={OWN: {"files": files}}, files=names, sizes=sizes)
@@ -133,10 +133,10 @@ def test_a_file_of_several_splits_is_dealt_out(names):
     }  # fmt: skip
     fewer, _ = load(sources={OWN: {"files": files}}, files=names)
     ids = [set(t.loc[t["split"] == "held_out", "task_id"]) for t in (tasks, fewer)]
-    assert ids[0] == ids[1]  # whatever is trained on, the questions that are reported stay
+    assert ids[0] == ids[1]  # reported questions do not depend on the training questions
 
 
-def test_a_mixture_has_each_source_by_its_share_in_turn(names):
+def test_a_mixture_interleaves_sources_by_their_shares(names):
     files = {"train": "one.json", "validation": "two.json"}
     sources = {"word_problems": {"share": 3}, OWN: {"files": files}}
     tasks, documents = load(sources=sources, files=names)
@@ -154,14 +154,14 @@ def test_a_mixture_has_each_source_by_its_share_in_turn(names):
     tables.to_arrow(tasks, "tasks")
 
 
-def test_shares_lose_nothing_to_rounding():
+def test_rounded_shares_sum_to_the_size():
     sources = {name: FileSourceParameters(files={"train": "x"}) for name in "abc"}
     parts = shares(SplitSizes(train=100, validation=5), sources)
     assert [part.train for part in parts.values()] == [33, 34, 33]
     assert sum(part.validation for part in parts.values()) == 0
 
 
-def test_pages_of_one_title_stand_once(names):
+def test_duplicate_pages_are_dropped(names):
     other = ModuleType("other_tasks")
 
     def relabelled(path, inputs):
@@ -179,7 +179,7 @@ def test_pages_of_one_title_stand_once(names):
     assert len(tasks) == 40
 
 
-def test_two_tasks_of_one_id_are_refused(names):
+def test_two_tasks_with_one_id_are_refused(names):
     sys.modules["twin_tasks"] = sys.modules["own_tasks"]
     try:
         sources = {name: {"files": {"train": "one.json"}} for name in (OWN, "twin_tasks:SOURCE")}
@@ -189,8 +189,8 @@ def test_two_tasks_of_one_id_are_refused(names):
         del sys.modules["twin_tasks"]
 
 
-def test_two_files_of_one_source_have_no_question_in_common(names, tmp_path):
-    """It would be trained on and reported as held out."""
+def test_two_files_of_one_source_must_not_share_a_question(names, tmp_path):
+    """A training question would be reported as held out."""
     (tmp_path / "three.json").write_text(json.dumps([f"q{number}" for number in range(59, 61)]))
     files = {"train": "one.json", "held_out": "three.json"}
     with pytest.raises(TaskFileError, match=r"the id 'q59' \(splits: held_out, train\)"):
@@ -198,8 +198,8 @@ def test_two_files_of_one_source_have_no_question_in_common(names, tmp_path):
 
 
 @pytest.mark.parametrize("payload", ["", "[]", "{'a': 1}"])
-def test_a_payload_that_is_no_json_object_is_refused(monkeypatch, payload):
-    """Else the report, which reads all of them, would fail when everything is trained."""
+def test_a_payload_that_is_not_a_json_object_is_refused(monkeypatch, payload):
+    """Otherwise the report, which reads all payloads, would fail after the training."""
     table = tables.from_rows([row("q1", "math") | {"payload": payload}], "tasks")
     module = ModuleType("odd_tasks")
     module.SOURCE = Source("math", lambda inputs: (table, tables.empty("documents")))
@@ -208,7 +208,7 @@ def test_a_payload_that_is_no_json_object_is_refused(monkeypatch, payload):
         load(sources={"odd_tasks:SOURCE": {}})
 
 
-def test_one_source_is_left_as_it_is(names):
+def test_a_single_source_is_not_changed(names):
     tasks, _ = load(sources={OWN: {"files": {"train": "one.json"}}}, files=names)
     assert isinstance(tasks, pd.DataFrame)
     order = [int(name[1:]) for name in tasks["task_id"]]

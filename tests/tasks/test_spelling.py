@@ -17,7 +17,7 @@ from agent_r1.tasks.spelling import key, plain
         ("Île  de France", "Ile de France"),
     ],
 )
-def test_plain_writes_what_a_gazetteer_without_diacritics_prints(name, expected):
+def test_plain_spells_as_a_gazetteer_without_diacritics(name, expected):
     assert plain(name) == expected
 
 
@@ -26,6 +26,6 @@ def test_plain_is_idempotent(name):
     assert plain(plain(name)) == plain(name)
 
 
-def test_key_joins_spellings_of_one_name():
+def test_key_is_equal_for_spellings_of_one_name():
     assert key("Port-Vila") == key("port vila") == key("Pört  Vila")
     assert key("Porto") != key("Port")

@@ -12,20 +12,20 @@ from agent_r1.tasks.splits import balance, choose, partition_countries, split_of
 NAMES = [f"Land{n:02d}" for n in range(40)]
 
 
-def test_countries_are_dealt_as_asked_and_the_same_way_each_time():
+def test_countries_are_divided_by_size_and_always_in_the_same_way():
     partition = partition_countries(NAMES, held_out=10, validation=5, seed=0)
     assert Counter(partition.values()) == {"train": 25, "held_out": 10, "validation": 5}
     assert partition == partition_countries(NAMES[::-1], held_out=10, validation=5, seed=0)
     assert partition != partition_countries(NAMES, held_out=10, validation=5, seed=1)
 
 
-def test_partitions_that_leave_nothing_to_train_on_are_refused():
-    with pytest.raises(ParameterError, match="leave none of 40 countries"):
+def test_partitions_that_leave_no_training_country_are_refused():
+    with pytest.raises(ParameterError, match="leave no country to train on: there are 40"):
         partition_countries(NAMES, held_out=30, validation=10, seed=0)
 
 
 @given(st.dictionaries(st.text(min_size=1), st.integers(0, 20)), st.integers(0, 60))
-def test_balance_takes_all_it_can_and_no_family_starves_for_another(available, total):
+def test_balance_takes_as_many_as_possible_and_evenly(available, total):
     taken = balance(available, total)
     assert sum(taken.values()) == min(total, sum(available.values()))
     assert all(0 <= taken[name] <= available[name] for name in available)
@@ -61,14 +61,14 @@ def splits(world):
     return splits
 
 
-def test_a_question_goes_where_all_of_its_entities_are(splits):
+def test_a_question_is_in_the_partition_of_all_its_entities(splits):
     partition = {"Arland": "train", "Borland": "held_out"}
     family = Family("city", ("country", "currency"))
     assert splits(family, partition) == {"Aburg": "train", "Aton": "train", "Bburg": "held_out"}
 
 
 def test_a_chain_over_two_partitions_is_dropped(world):
-    # No family over the real tables crosses a border, so the border is put through a country.
+    # No real chain crosses a partition, so this test divides a country between two.
     (question,) = [
         q
         for q in questions(Family("city", ("country", "currency")), world, seed=0)
@@ -82,7 +82,7 @@ def test_a_chain_over_two_partitions_is_dropped(world):
     assert split_of(mixed, partition, 0.0, seed=0) is None
 
 
-def test_families_never_trained_on_are_ood_and_three_hops_stay_on_trained_entities(splits):
+def test_untrained_families_are_ood_and_three_hops_use_training_entities(splits):
     partition = {"Arland": "train", "Borland": "held_out"}
     three_hops = Family("city", ("country", "capital", "population"), trained=False)
     element = Family("element", ("discovery place", "capital"), trained=False)

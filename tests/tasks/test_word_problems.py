@@ -40,7 +40,7 @@ def test_the_script_solves_the_problem_and_its_mistakes_do_not(tasks):
         assert all(turns[-1]["answer"] != last["answer"] for turns in payload["mistakes"])
 
 
-def test_every_number_of_the_first_expression_stands_in_the_problem(tasks):
+def test_the_problem_states_every_number_of_the_first_expression(tasks):
     for task in tasks.to_dict("records"):
         first = json.loads(task["payload"])["script"][0]["call"]["arguments"]["expression"]
         numbers = [word for word in first.split() if word.isdigit()]
@@ -52,7 +52,7 @@ def test_answers_are_whole_and_positive(tasks):
     assert all(int(answers[0]) > 0 for answers in tasks["answers"])
 
 
-def test_what_is_held_out_speaks_of_nobody_and_nothing_that_is_trained_on(tasks):
+def test_held_out_problems_share_no_person_and_no_thing_with_training(tasks):
     names = {*PEOPLE, *THINGS}
     trained = words(tasks, "train") & names
     assert len(trained) == 30  # three fifths of both
@@ -75,9 +75,9 @@ def test_the_seed_decides(tasks):
     assert not make_problems(SIZES, seed=2)[0].equals(tasks)
 
 
-def test_more_problems_than_there_are_is_an_error(monkeypatch):
+def test_a_size_that_exceeds_the_number_of_problems_is_an_error(monkeypatch):
     few = ProblemFamily("gain", ("{a} + {b}",), ("{a} and {b}?",), (4, 4))
     monkeypatch.setattr(word_problems, "FAMILIES", (few,))
     assert len(make_problems({"train": 9}, seed=1)[0]) == 9
-    with pytest.raises(ParameterError, match="train is 10, but there are only 9"):
+    with pytest.raises(ParameterError, match="train is 10, but only 9 different word problems"):
         make_problems({"train": 10}, seed=1)

@@ -1,8 +1,8 @@
-"""What an engine is: a service that continues token streams, one stream per trajectory.
+"""The interface of an engine: a service that continues token streams, one stream per trajectory.
 
-An engine knows token ids and nothing of chats, tools or tasks. A stream holds everything that was
-appended and sampled so far, so what was computed for earlier turns is never computed again. Which
-engine runs — in this process, or a server on another machine — nothing above this line knows.
+An engine knows token ids, but not chats, tools or tasks. A stream keeps all appended and sampled
+tokens, so the keys and values of earlier turns are never computed again. The code above this
+interface does not know whether the engine runs in this process or on a server.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class UnsupportedModelError(UserError, EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How one action is sampled."""
+    """Parameters for sampling one action."""
 
     max_tokens: int
-    """Sampled tokens at most. 0 only appends (and computes) the new tokens."""
+    """Maximal number of sampled tokens. With 0, new tokens are only appended (and prefilled)."""
     stop_token_ids: tuple[int, ...]
-    """Sampling one of these ends the action; it is part of it."""
+    """Sampling one of these tokens ends the action. It is the action's last token."""
     seed: int
-    """The draw of the action's i-th token depends on (seed, i) and the logits alone."""
+    """The draw of the action's i-th token depends only on (seed, i) and the logits."""
     temperature: float = 1.0
-    """0 is greedy; the log-probs are then those at temperature 1."""
+    """0 is greedy; log-probs are then those at temperature 1."""
     top_p: float = 1.0
     top_k: int = 0
-    """0 keeps all."""
+    """0 keeps all tokens."""
     min_p: float = 0.0
 
 
@@ -47,42 +47,43 @@ class Generation:
 
     token_ids: list[int]
     logprobs: list[float]
-    """log_softmax(logits / temperature) of each sampled token, before top-p/top-k/min-p."""
+    """``log_softmax(logits / temperature)`` of each sampled token, before top-p/top-k/min-p."""
     finish_reason: Literal["stop", "length"]
     prompt_tokens: int
-    """Tokens visible before the action."""
+    """Number of tokens visible before the action."""
     cached_tokens: int
-    """Of those, how many were not computed again."""
+    """Number of these tokens whose keys and values were in the cache."""
     generation_ms: float
+    """Wall-clock milliseconds from request to result."""
 
 
 class Engine(Protocol):
     """Continues token streams with one policy at a time."""
 
     weight_version: str
-    """sha256 of the loaded policy; asserted before any token is trusted."""
+    """sha256 of the loaded policy. The rollout checks it before it samples."""
 
     def load(self, policy: Path, version: str) -> None:
-        """New weights; every cache derived from old ones is dropped. No-op for equal versions."""
+        """Load new weights and drop all caches. A version that is loaded is not loaded again."""
         ...
 
     async def generate(
         self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append ``new_token_ids`` to the stream (opened if unknown), then sample an action."""
+        """Append tokens to the stream, then sample an action. Opens unknown streams."""
         ...
 
     def fork(self, stream: str, into: Sequence[str]) -> None:
-        """New streams that start as copies of ``stream``: a group shares its prompt."""
+        """Open streams as copies of ``stream``, so that a group's prompt is computed once."""
         ...
 
     def window(
         self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
-        """Move the visible window; everything behind the prefix is computed again (the old keys
-        had seen what was dropped)."""
+        """Move the visible window; see `agent_r1.mdp.visible_context`. Keys and values after the
+        first change are computed again, because the old ones attended to dropped tokens."""
         ...
 
     def close(self, stream: str) -> None:
-        """Forget the stream and free what it holds. Unknown streams are ignored."""
+        """Forget the stream and free its memory. Unknown streams are ignored."""
         ...

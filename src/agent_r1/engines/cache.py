@@ -1,16 +1,17 @@
-"""Where the keys and values of the streams stand.
+"""The KV cache: keys and values of all streams, and of the batch that runs.
 
-1. A stream owns a slot of the `SlotPool` from its first token to its close: what was computed for
-   earlier turns waits there.
-2. A batch runs on a `WorkingCache`: the slots that take part are copied in once, the model writes
-   each row's next keys and values at that row's own position, and what is new is copied back once.
-3. Both keep their memory from batch to batch: fresh pages cost more than the copy.
+1. A stream owns a slot of the `SlotPool` from its first token until it is closed. The slot keeps
+   the keys and values of earlier turns.
+2. A batch runs on a `WorkingCache`. The slots of its streams are copied in once, the model writes
+   each row's next keys and values at that row's own position, and the new ones are copied back
+   once.
+3. Both keep their memory between batches: allocating new pages costs more than the copy.
 
-Rows differ in length, so positions behind a row's end hold leftovers. They are finite and masked,
-and masked finite numbers change no bit of the result.
+Rows differ in length, so positions after a row's end hold old values. They are finite and masked,
+so they do not change a bit of the result.
 
-Layout is [row, head, position, dim] per layer: the attention kernels read a head's keys as one
-block (three times faster on a CPU than [row, position, head, dim]).
+The layout is [row, head, position, dim] per layer: attention kernels read a head's keys as one
+block, which is three times faster on a CPU than [row, position, head, dim].
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import Cache
+from transformers import Cache, PreTrainedConfig
 
 _POSITIONS = 64
-"""Lengths are rounded up to a multiple of this, so that few tensors are ever made."""
+"""Lengths are rounded up to a multiple of this, so that tensors are rarely reallocated."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """What one position of one sequence holds, and where."""
+    """Shape, type and device of the keys and values of one position."""
 
     layers: int
     heads: int
@@ -37,14 +38,26 @@ class CacheShape:
     dtype: torch.dtype
     device: torch.device
 
+    @staticmethod
+    def of(config: PreTrainedConfig, dtype: torch.dtype, device: torch.device) -> CacheShape:
+        """The shape for a model with this text configuration."""
+        width = getattr(config, "head_dim", None)
+        return CacheShape(
+            layers=config.num_hidden_layers,
+            heads=getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
+            head_dim=width or config.hidden_size // config.num_attention_heads,
+            dtype=dtype,
+            device=device,
+        )
+
     def empty(self, rows: int, length: int) -> list[Tensor]:
-        """Zeros [rows, heads, length, head_dim] for each layer."""
+        """A tensor of zeros [rows, heads, length, head_dim] for each layer."""
         size = (rows, self.heads, length, self.head_dim)
         return [torch.zeros(size, dtype=self.dtype, device=self.device) for _ in range(self.layers)]
 
 
 class _Buffers:
-    """Keys and values per layer, [rows, heads, length, head_dim], that only ever grow."""
+    """Keys and values per layer, [rows, heads, length, head_dim]. They only grow."""
 
     def __init__(self, shape: CacheShape) -> None:
         self.shape = shape
@@ -54,7 +67,7 @@ class _Buffers:
         self.values: list[Tensor] = shape.empty(0, 0)
 
     def reserve(self, rows: int, length: int) -> None:
-        """Make room; what stands there stays where it is."""
+        """Grow to at least this size. The content keeps its place."""
         if rows <= self.rows and length <= self.length:
             return
         rows = max(rows, self.rows)
@@ -68,7 +81,7 @@ class _Buffers:
         self.rows, self.length = rows, length
 
     def flat(self, rows_N: Tensor, positions_N: Tensor) -> Tensor:
-        """int64[N * heads]: where these (row, position) pairs stand in ``tensor.view(-1, dim)``."""
+        """int64[N * heads]: indices of the (row, position) pairs in ``tensor.view(-1, dim)``."""
         heads = torch.arange(self.shape.heads, device=rows_N.device)
         return (
             (rows_N[:, None] * self.shape.heads + heads) * self.length + positions_N[:, None]
@@ -76,13 +89,13 @@ class _Buffers:
 
 
 class SlotPool(_Buffers):
-    """One slot per open stream; streams open and fork while a worker thread computes."""
+    """One slot per open stream. Streams open and fork while a worker thread computes."""
 
     def __init__(self, shape: CacheShape) -> None:
         super().__init__(shape)
         self._free: list[int] = []
         self.lock = threading.RLock()
-        """Held while content is read or written: growing replaces the tensors."""
+        """Held while content is read or written, as growing replaces the tensors."""
 
     def reserve(self, rows: int, length: int) -> None:
         """See `_Buffers.reserve`."""
@@ -90,7 +103,7 @@ class SlotPool(_Buffers):
             super().reserve(rows, length)
 
     def open(self) -> int:
-        """A free slot; its content is undefined until it is written."""
+        """Take a free slot. Its content is undefined until it is written."""
         with self.lock:
             if not self._free:
                 old = self.rows
@@ -113,7 +126,7 @@ class SlotPool(_Buffers):
 
 
 class WorkingCache(_Buffers, Cache):
-    """The rows of one batch, as the models of transformers want a cache."""
+    """The rows of one batch, as a cache for models of transformers."""
 
     def __init__(self, shape: CacheShape) -> None:
         Cache.__init__(self, layers=[])
@@ -139,7 +152,7 @@ class WorkingCache(_Buffers, Cache):
     def store(
         self, pool: SlotPool, rows: Tensor, slots: Tensor, starts: Tensor, counts: Tensor
     ) -> None:
-        """Copy positions [start, start + count) of some rows into their slots; all int64[N]."""
+        """Copy the positions [start, start + count) of each row into its slot; all are int64[N]."""
         owner = torch.repeat_interleave(torch.arange(len(rows), device=rows.device), counts)
         first = (counts.cumsum(0) - counts)[owner]
         positions = starts[owner] + torch.arange(len(owner), device=rows.device) - first
@@ -151,24 +164,25 @@ class WorkingCache(_Buffers, Cache):
                 theirs.view(-1, width).index_copy_(0, target, mine.view(-1, width)[source])
 
     def _pairs(self, pool: SlotPool) -> list[tuple[Tensor, Tensor]]:
-        """Each tensor of this cache with the pool's."""
+        """Each tensor of this cache with the pool's tensor of the same layer."""
         return [
             *zip(self.keys, pool.keys, strict=True),
             *zip(self.values, pool.values, strict=True),
         ]
 
     def move(self, sources: Tensor, targets: Tensor, length: int) -> None:
-        """Copy rows over others, up to a position."""
+        """Copy the first ``length`` positions of the source rows over the target rows."""
         for tensor in (*self.keys, *self.values):
             part = tensor[:, :, :length]
             part.index_copy_(0, targets, part.index_select(0, sources))
 
     def place(self, positions_B_C: Tensor, visible: int) -> None:
-        """Say where the next forward pass writes, and how many positions it looks at.
+        """Set where the next forward pass writes, and how many positions it reads.
 
         Args:
             positions_B_C: int64; the position of each of the C new tokens of the first B rows.
-            visible: positions from 0 on that the attention is given; the mask does the rest.
+            visible: number of positions, from 0 on, that the attention gets. The mask hides those
+                that a token must not see.
         """
         self._active = len(positions_B_C)
         self._visible = visible
@@ -185,7 +199,10 @@ class WorkingCache(_Buffers, Cache):
         *args: object,
         **kwargs: object,
     ) -> tuple[Tensor, Tensor]:
-        """Called by each attention layer with its new [B, heads, C, dim]; see `place`."""
+        """Store a layer's new keys and values [B, heads, C, dim]; see `place`.
+
+        Each attention layer calls this and attends to the result, [B, heads, visible, dim].
+        """
         for tensor, new in (
             (self.keys[layer_idx], key_states),
             (self.values[layer_idx], value_states),
@@ -197,5 +214,5 @@ class WorkingCache(_Buffers, Cache):
         return self.keys[layer_idx][shown], self.values[layer_idx][shown]
 
     def get_seq_length(self, layer_idx: int = 0) -> int:
-        """Positions that the attention is given; positions are always passed explicitly."""
+        """Number of positions that the attention gets. Token positions are always explicit."""
         return self._visible

@@ -1,10 +1,11 @@
-"""Sampling the actions of a batch of streams, a token for every row at a time.
+"""Decode: sample the actions of a batch of streams, one token per row and step.
 
-1. `admit` copies the slots of new rows into the working cache; rows that run stay.
-2. `step` feeds each row's last token at that row's own position, samples the next, and returns the
-   actions that ended. Nothing in it loops over rows in Python, but for those that ended.
-3. The keys and values of an ended row go back to its slot at once, so its stream is whole.
-4. `compact` fills the places of ended rows with rows from the end of the batch.
+1. `admit` copies the slots of new rows into the working cache. Running rows stay in place.
+2. `step` feeds each row's last token at that row's own position, samples the next token, and
+   returns the actions that ended. It loops in Python only over rows that ended.
+3. When a row ends, its new keys and values are copied to its slot at once, so that its stream can
+   continue.
+4. `compact` moves rows from the end of the batch into the places of ended rows.
 """
 
 from __future__ import annotations
@@ -23,32 +24,32 @@ from agent_r1.engines.sampling import Choice, sample, uniforms
 from agent_r1.engines.stream import GenerationRequest
 
 _NO_TOKEN = -1
-"""Fills the stop-token lists of rows that have fewer: no token has this id."""
+"""Pads the lists of stop tokens. No token has this id."""
 
 
 @dataclass(slots=True)
 class _Rows:
-    """What is known of each row; every tensor has the rows first."""
+    """The state of each row. The first dimension of every tensor is the row."""
 
     choice: Choice
     start: Tensor
     """Position of the last visible token when the action began."""
     budget: Tensor
-    """Tokens that the action may have."""
+    """Maximal number of tokens of the action."""
     stops: Tensor
-    """[rows, n] stop tokens, filled up with -1."""
+    """[rows, n] stop tokens, padded with -1."""
     uniform: Tensor
-    """[rows, n] float64, the i-th draw of the action."""
+    """[rows, n] float64; column i is the draw of the action's i-th token."""
     token: Tensor
-    """What is fed next."""
+    """The token that the next step feeds."""
     count: Tensor
-    """Tokens sampled so far."""
+    """Number of tokens sampled so far."""
     active: Tensor
     """False once the action ended."""
     sampled: Tensor
-    """[rows, n] the action."""
+    """[rows, n] token ids of the action."""
     logprobs: Tensor
-    """[rows, n] float32."""
+    """[rows, n] float32, of the sampled tokens."""
 
     @staticmethod
     def of(requests: Sequence[GenerationRequest], device: torch.device) -> _Rows:
@@ -108,27 +109,27 @@ def _stack(first: Tensor, second: Tensor, name: str) -> Tensor:
 
 
 class DecodeBatch:
-    """The rows that are being sampled now."""
+    """The rows that are sampled now."""
 
     def __init__(self, model: PreTrainedModel, pool: SlotPool, cache: WorkingCache) -> None:
         self._model = model
         self._pool = pool
         self._cache = cache
-        self._rows: _Rows | None = None
+        self._rows: _Rows  # set by the first `admit`
         self._mask = torch.empty(0, 0)
         self._visible = 0
         self.requests: list[GenerationRequest] = []
-        """One per row, ended rows included until the next `compact`."""
+        """One per row, including ended rows until the next `compact`."""
         self.active = 0
-        """Rows that have not ended."""
+        """Number of rows that have not ended."""
 
     def admit(self, requests: Sequence[GenerationRequest]) -> None:
-        """Add rows; all but the last visible token of each must stand in its slot."""
+        """Add rows. The slot of each must hold all of its visible tokens but the last."""
         if not requests:
             return
         first = len(self.requests)
         rows = _Rows.of(requests, self._cache.shape.device)
-        self._rows = rows if self._rows is None or not first else self._rows.join(rows)
+        self._rows = self._rows.join(rows) if first else rows
         self.requests.extend(requests)
         self.active += len(requests)
         last = max(request.last_position for request in self.requests)
@@ -139,7 +140,7 @@ class DecodeBatch:
         self._refresh()
 
     def step(self) -> list[tuple[GenerationRequest, Generation]]:
-        """Sample a token for every active row; the actions that it ended."""
+        """Sample one token for every active row. Returns the actions that ended."""
         rows = self._rows
         positions = rows.start + rows.count - (~rows.active).long()
         self._visible += 1
@@ -156,7 +157,7 @@ class DecodeBatch:
         at = rows.count.clamp(max=rows.uniform.shape[1] - 1)[:, None]
         uniform = rows.uniform.gather(1, at).squeeze(1)
         token, logprob = sample(logits_B_V.float(), rows.choice, uniform)
-        # An ended row goes on with its last token at its last place until it is compacted away.
+        # An ended row repeats its last token at its last position until `compact` removes it.
         rows.token = torch.where(rows.active, token, rows.token)
         kept = rows.active[:, None]
         rows.sampled.scatter_(1, at, torch.where(kept, token[:, None], rows.sampled.gather(1, at)))
@@ -189,10 +190,10 @@ class DecodeBatch:
         return results
 
     def compact(self) -> None:
-        """Drop the ended rows."""
-        rows = self._rows
-        if rows is None or self.active == len(self.requests):
+        """Remove the ended rows."""
+        if self.active == len(self.requests):
             return
+        rows = self._rows
         holes = torch.nonzero(~rows.active[: self.active]).flatten()
         movers = torch.nonzero(rows.active[self.active :]).flatten() + self.active
         order = torch.arange(self.active, device=holes.device)
@@ -204,7 +205,7 @@ class DecodeBatch:
         self._refresh()
 
     def _refresh(self) -> None:
-        """What follows from which rows there are."""
+        """Recompute the mask and the visible length for the current rows."""
         rows = self._rows
         behind = rows.start + rows.count
         self._visible = int(behind.max()) if len(behind) else 0

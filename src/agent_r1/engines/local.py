@@ -1,15 +1,15 @@
-"""The engine that runs in this process: PyTorch, any causal language model of transformers.
+"""The engine in this process: PyTorch, with any causal language model of transformers.
 
-1. `generate` appends to the stream and queues a request. Requests that arrive in the same tick of
-   the event loop reach the worker together, however busy or idle it is just then, and are served in
-   an order that depends on their content alone.
-2. A worker thread computes what is missing of the queued streams (`prefill`), then samples all of
-   them together (`decode`). An action is handed back the moment it ends.
+1. `generate` appends to the stream and queues a request. All requests of one tick of the event
+   loop reach the worker thread together, whether it is busy or idle, and are sorted by their
+   content. So their order does not depend on timing.
+2. The worker computes the missing keys and values of the queued streams (`prefill`), then samples
+   all of them together (`decode`). It returns an action as soon as the action ends.
 3. Batching is continuous: when enough rows have ended or enough requests wait, the batch is
-   compacted and waiting streams join. Who calls `generate` for all live trajectories at once, as
-   the deterministic rollout does, gets batches that depend on nothing but the requests.
-4. Keys and values of a stream stay in its slot between its actions. `load` forgets all streams:
-   nothing that the old weights computed is ever used with new ones.
+   compacted, and waiting streams join. If `generate` is called for all live trajectories in one
+   tick, as in the deterministic rollout, batches depend only on the requests.
+4. A stream's keys and values stay in its slot between actions. `load` forgets all streams, so
+   nothing that old weights computed is used with new ones.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ from agent_r1.engines.prefill import prefill
 from agent_r1.engines.stream import GenerationRequest, TokenStream, deliver
 
 _COMPACT_AT = 0.75
-"""A batch is compacted when this part of its rows, or less, is still active: a compaction costs
-about as much as one step."""
+"""Compact a batch when at most this share of its rows is active. A compaction costs about as much
+as one step."""
 _JOIN_AT = 0.25
-"""Waiting streams join when they are this part of the batch."""
+"""Let waiting streams join when their number is at least this share of the batch."""
 
 
 class LocalEngine:
     """Generates with a model in this process; see `agent_r1.engines.base.Engine`.
 
     Args:
-        device: where the model lives, as torch names it.
-        threads: CPU threads of torch; None leaves torch's own choice.
-        dtype: ``float32`` or ``bfloat16``; of weights, keys and values. Log-probs are float32.
-        max_batch: streams that are sampled at the same time; more wait.
+        device: torch's name of the model's device.
+        threads: CPU threads of torch; None for torch's default.
+        dtype: of weights, keys and values: ``float32`` or ``bfloat16``. Log-probs are float32.
+        max_batch: number of streams that are sampled at the same time. More requests wait.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class LocalEngine:
         self._device = torch.device(device)
         self._dtype = getattr(torch, dtype)
         self._threads = threads
-        self._model: PreTrainedModel | None = None
+        self._model: PreTrainedModel  # set by `load`, as are the caches and the batch
         self._positions = 0
         self._streams: dict[str, TokenStream] = {}
         self._arriving: dict[asyncio.AbstractEventLoop, list[GenerationRequest]] = {}
-        """Requests of a tick that is not over; the worker must not see a part of it."""
+        """Requests of unfinished ticks. The worker must not see only a part of a tick."""
         self._pending: list[GenerationRequest] = []
         self._joining: list[GenerationRequest] = []
         self._working = False
@@ -80,8 +80,10 @@ class LocalEngine:
     def load(self, policy: Path, version: str) -> None:
         """Load the weights of a Hugging Face folder (safetensors only) and forget all streams.
 
+        Does nothing if ``version`` is loaded already.
+
         Raises:
-            EngineError: a generation is running.
+            EngineError: a stream is generating.
             UnsupportedModelError: the model has layers without full attention.
         """
         if version and version == self.weight_version:
@@ -99,7 +101,9 @@ class LocalEngine:
                 use_safetensors=True,
                 local_files_only=True,
             )
-            self._model = model.to(self._device).eval().requires_grad_(False)
+            # The decorator of transformers' `to` hides its `self` from the type checker.
+            moved = model.to(self._device)  # type: ignore[arg-type]
+            self._model = moved.eval().requires_grad_(False)
             self._make_caches()
             self.weight_version = version
 
@@ -108,17 +112,10 @@ class LocalEngine:
         kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
         if kinds != {"full_attention"}:
             raise UnsupportedModelError(
-                "the local engine runs models with full attention only; model.path has "
+                "the local engine runs only models with full attention; model.path has "
                 f"{', '.join(sorted(kinds))}: set model.path to another model"
             )
-        width = getattr(config, "head_dim", None)
-        shape = CacheShape(
-            layers=config.num_hidden_layers,
-            heads=getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
-            head_dim=width or config.hidden_size // config.num_attention_heads,
-            dtype=self._dtype,
-            device=self._device,
-        )
+        shape = CacheShape.of(config, self._dtype, self._device)
         self._positions = config.max_position_embeddings
         with torch.inference_mode():
             self._pool = SlotPool(shape)
@@ -128,12 +125,12 @@ class LocalEngine:
     async def generate(
         self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append tokens to the stream (opened if unknown), then sample an action.
+        """Append tokens to the stream, then sample an action. Opens unknown streams.
 
         Raises:
             EngineError: no weights are loaded, or the stream is generating already.
-            ValueError: nothing to continue, an unknown token id, or more positions than the model
-                was built for.
+            ValueError: the stream has no tokens, a token id is unknown, or the action could exceed
+                the model's maximal length.
         """
         request = self._queue(stream, [int(token) for token in new_token_ids], sampling)
         return await request.future
@@ -150,7 +147,7 @@ class LocalEngine:
             )
             if loop not in self._arriving:
                 self._arriving[loop] = []
-                # One tick later: whoever else asks in this tick is in the same batch.
+                # One tick later, so that all requests of this tick are in one batch.
                 loop.call_soon(self._end_tick, loop)
             self._arriving[loop].append(request)
         return request
@@ -163,8 +160,8 @@ class LocalEngine:
                 self._executor.submit(self._work)
 
     def _check(self, name: str, tokens: list[int], sampling: Sampling) -> None:
-        if self._model is None or not self.weight_version:
-            raise EngineError("the engine has no weights: call load() first")
+        if not self.weight_version:
+            raise EngineError("the engine has no weights; call load() first")
         known = self._streams.get(name)
         if known is not None and known.busy:
             raise EngineError(f"stream '{name}' is generating already")
@@ -173,11 +170,11 @@ class LocalEngine:
             raise ValueError(f"stream '{name}' has no tokens to continue")
         vocabulary = self._model.config.get_text_config().vocab_size
         if tokens and not 0 <= min(tokens) <= max(tokens) < vocabulary:
-            raise ValueError(f"stream '{name}': token ids must be in [0, {vocabulary})")
+            raise ValueError(f"stream '{name}': a token id is not in [0, {vocabulary})")
         if length + sampling.max_tokens > self._positions:
             raise ValueError(
-                f"stream '{name}' would reach {length + sampling.max_tokens} tokens, but the model"
-                f" was built for {self._positions} (max_position_embeddings)"
+                f"stream '{name}' could reach {length + sampling.max_tokens} tokens, but the model"
+                f" has {self._positions} positions (max_position_embeddings)"
             )
 
     def _open(self, name: str) -> TokenStream:
@@ -194,7 +191,11 @@ class LocalEngine:
         return stream
 
     def fork(self, stream: str, into: Sequence[str]) -> None:
-        """New streams that start as copies of ``stream``, keys and values included."""
+        """Open streams as copies of ``stream``, including its keys and values.
+
+        Raises:
+            EngineError: ``stream`` is unknown or generating, or a new name is taken.
+        """
         with self._lock, torch.inference_mode():
             source = self._idle(stream)
             taken = [name for name in into if name in self._streams]
@@ -208,7 +209,11 @@ class LocalEngine:
     def window(
         self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
-        """Move the visible window; what stands behind the first change is computed again."""
+        """Move the visible window. Keys and values after the first change are computed again.
+
+        Raises:
+            EngineError: ``stream`` is unknown or generating.
+        """
         with self._lock:
             self._idle(stream).show(prefix, start, drops)
 
@@ -230,7 +235,7 @@ class LocalEngine:
             self._fail(error)
 
     def _admit(self) -> bool:
-        """Let waiting requests join the batch; False, and idle, if there is nothing to do."""
+        """Let waiting requests join the batch. If there is no work: become idle, return False."""
         batch = self._batch
         batch.compact()
         with self._lock:
@@ -252,7 +257,7 @@ class LocalEngine:
         return True
 
     def _decode(self) -> None:
-        """Sample until the batch is worth compacting, or enough requests wait to join."""
+        """Sample until the batch should be compacted or enough requests wait to join."""
         batch, rows = self._batch, len(self._batch.requests)
         while batch.active:
             self._deliver(batch.step())
@@ -263,16 +268,11 @@ class LocalEngine:
                 return
 
     def _deliver(self, results: Sequence[tuple[GenerationRequest, Generation]]) -> None:
-        """Hand actions back to the tasks that wait for them; one call for each event loop."""
+        """Give finished actions to the tasks that wait for them."""
         with self._lock:
             for request, _ in results:
                 self._finish(request)
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[GenerationRequest, Generation]]] = {}
-        for request, generation in results:
-            by_loop.setdefault(request.loop, []).append((request, generation))
-        for loop, own in by_loop.items():
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(deliver, own)
+        deliver(results)
 
     def _finish(self, request: GenerationRequest) -> None:
         request.stream.busy = False
@@ -280,7 +280,7 @@ class LocalEngine:
             self._pool.release(request.stream.slot)
 
     def _fail(self, error: BaseException) -> None:
-        """Everyone who waits gets the error; streams in doubt are forgotten."""
+        """Raise the error in all waiting tasks and forget all streams."""
         with self._lock:
             arriving = [request for tick in self._arriving.values() for request in tick]
             failed = [*self._batch.requests, *self._joining, *self._pending, *arriving]
@@ -291,5 +291,4 @@ class LocalEngine:
             self._make_caches()
             self._rest.notify_all()
         for request in failed:
-            if not request.loop.is_closed():
-                request.loop.call_soon_threadsafe(request.reject, error)
+            request.reject(error)

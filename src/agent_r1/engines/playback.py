@@ -1,7 +1,7 @@
-"""What engines without a model share: each stream goes on with actions that are known beforehand.
+"""The base of engines without a model: each stream continues with actions known in advance.
 
-They let actions that nobody samples go through the very loop that policies go through, so their
-episodes have the same rows, the same tokens and the same environment.
+Such actions run through the same loop as those of a policy, so their episodes have the same kind of
+rows and tokens and the same environments.
 """
 
 from __future__ import annotations
@@ -14,34 +14,34 @@ from agent_r1.engines.base import Generation, Sampling
 from agent_r1.mdp import visible_context
 
 KnownAction = tuple[Sequence[int], Sequence[float], Literal["stop", "length"]]
-"""Token ids, the log-prob of each, finish reason."""
+"""(token ids, log-prob of each token, finish reason)"""
 
 
 class ScriptError(RuntimeError):
-    """What is asked for is not in what the engine plays."""
+    """The requested action or policy is not what the engine plays."""
 
 
 class PlaybackEngine:
-    """See `agent_r1.engines.base.Engine`. Subclasses define `_action`."""
+    """An `agent_r1.engines.base.Engine` without a model. Subclasses define `_action`."""
 
     def __init__(self, version: str):
-        """``version`` is, or stands for, the sha256 of the policy that acts."""
+        """``version``: the sha256 of the policy that acts, or a text in its place."""
         self.weight_version = version
         self._positions: dict[str, int] = {}
         self._lengths: dict[str, int] = {}
         """Length of each stream, in tokens."""
         self._hidden: dict[str, int] = {}
-        """Of those, how many its window hides."""
+        """Stream → number of these tokens that its window hides."""
 
     def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
-        """The action that a stream takes at ``position``, counted from 0."""
+        """The stream's action at ``position``, counted from 0."""
         raise NotImplementedError(f"{type(self).__name__} must define _action()")
 
     def load(self, policy: Path, version: str) -> None:
-        """Nothing to load.
+        """Check the version; there is nothing to load.
 
         Raises:
-            ScriptError: another version than the engine's is asked for.
+            ScriptError: ``version`` differs from the engine's version.
         """
         if version != self.weight_version:
             raise ScriptError(f"an engine without a model has no policy {version!r} to load")
@@ -49,10 +49,10 @@ class PlaybackEngine:
     async def generate(
         self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """The stream's next action; with ``max_tokens`` of 0 only tokens are counted.
+        """The stream's next action. If ``max_tokens`` is 0, tokens are only counted.
 
         Raises:
-            ScriptError: there is no action that the engine may play.
+            ScriptError: the engine has no action to play.
         """
         length = self._lengths.get(stream, 0) + len(new_token_ids)
         token_ids, logprobs, finish_reason = self._next(stream, sampling)
@@ -74,7 +74,7 @@ class PlaybackEngine:
         return self._action(stream, position, sampling)
 
     def fork(self, stream: str, into: Sequence[str]) -> None:
-        """Copies see what ``stream`` has seen; each takes actions of its own."""
+        """Open copies of ``stream``. Each plays its own actions."""
         for name in into:
             self._lengths[name] = self._lengths.get(stream, 0)
             self._hidden[name] = self._hidden.get(stream, 0)
@@ -82,11 +82,11 @@ class PlaybackEngine:
     def window(
         self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
-        """No token is remembered, only how many can be seen."""
+        """Record how many tokens the window hides."""
         length = self._lengths.get(stream, 0)
         self._hidden[stream] = length - len(visible_context(range(length), prefix, start, drops))
 
     def close(self, stream: str) -> None:
-        """Forget how far the stream got."""
+        """Forget the stream's position and lengths."""
         for known in (self._positions, self._lengths, self._hidden):
             known.pop(stream, None)

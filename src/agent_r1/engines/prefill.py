@@ -1,7 +1,7 @@
-"""Computing the keys and values of tokens that are known: prompts and observations.
+"""Prefill: compute the keys and values of known tokens (prompts and observations).
 
-All but the last visible token of a stream are computed here; the last one is fed by the decoder,
-whose logits then belong to the first sampled token. So no logits are needed here at all.
+All visible tokens of a stream but the last are computed here. Decode feeds the last one, whose
+logits give the first sampled token. So prefill needs no logits.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from agent_r1.engines.cache import SlotPool, WorkingCache
 from agent_r1.engines.stream import TokenStream
 
 _BUCKET_TOKENS = 2048
-"""Padded tokens of one forward pass at most. Bounds the activations' memory, and on a CPU keeps
-them in memory that is reused: twice as fast as 8192 with a small model."""
+"""Maximal number of tokens in one forward pass, including padding. It bounds the memory of the
+activations. On a CPU this memory is then reused: twice as fast as 8192 with a small model."""
 _SHORTEST = 0.75
-"""A bucket's shortest chunk is at least this part of its longest: bounds the padding."""
+"""The shortest chunk of a bucket has at least this share of the longest. It bounds the padding."""
 
 
 def missing(stream: TokenStream) -> int:
-    """Tokens of a stream that must be computed before its next action can be sampled."""
+    """Number of tokens to compute before the stream's next action can be sampled."""
     return max(len(stream.visible) - 1 - stream.cached, 0)
 
 
 def prefill(
     model: PreTrainedModel, streams: Sequence[TokenStream], pool: SlotPool, cache: WorkingCache
 ) -> None:
-    """Compute what is missing of some streams: their ``cached`` moves up to the last token."""
+    """Compute the missing keys and values of the streams and advance their ``cached``."""
     for bucket in _buckets([stream for stream in streams if missing(stream)]):
         _compute(model, bucket, pool, cache)
 
 
 def _buckets(streams: list[TokenStream]) -> Iterator[list[TokenStream]]:
-    """Streams whose missing parts are about equally long, longest first."""
+    """Groups of streams whose missing parts have similar lengths, longest first."""
     bucket: list[TokenStream] = []
     for stream in sorted(streams, key=lambda one: (-missing(one), -one.cached, one.name)):
         if bucket:

@@ -1,10 +1,11 @@
-"""An engine that plays a table of rollouts back: what a replay acts with.
+"""The engine of a replay: it plays back a table of rollouts.
 
-1. At step t of a trajectory it samples what the table's row (trajectory, t) says was sampled there.
-2. It samples nothing that no engine could have sampled: an action ends with its first stop token,
-   at its token limit, and before anything that is no token id. An untouched table is not changed
-   by that; a table that was tampered with is, and shows it.
-3. It never fails: where the record has ended, it samples nothing, which ends the trajectory.
+1. At step t of a trajectory, it returns the action in the table's row (trajectory, t).
+2. It returns only actions that an engine could have sampled. An action ends at its first stop
+   token, at its token limit, and before a value that is not a token id. This changes an action only
+   if the table was tampered with, and then the replay differs.
+3. It never fails. If the table has no row for a step, it returns an empty action, which ends the
+   trajectory.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ _COLUMNS = [
 
 
 class RecordedEngine(PlaybackEngine):
-    """See `agent_r1.engines.base.Engine`; streams are trajectory ids."""
+    """An `agent_r1.engines.base.Engine` whose streams are named by trajectory ids."""
 
     def __init__(self, rollouts: pd.DataFrame, version: str | None = None):
         """
         Args:
-            rollouts: in any order of rows; of several rows of one step the first is played.
-            version: sha256 of the policy that acted; None for what most rows say.
+            rollouts: rows in any order. If several rows have the same step, the first is played.
+            version: sha256 of the policy that acted; None for the version in most rows.
 
         Raises:
             SchemaError: ``rollouts`` does not fit its schema.
@@ -60,7 +61,7 @@ class RecordedEngine(PlaybackEngine):
 def _as_sampled(
     token_ids: Sequence[int | None], sampling: Sampling
 ) -> tuple[list[int], Literal["stop", "length"]]:
-    """What sampling gives if these tokens are drawn one after the other."""
+    """The action that sampling gives if these tokens are drawn, and its finish reason."""
     sampled: list[int] = []
     for token in token_ids[: sampling.max_tokens]:
         if token is None or token < 0:
@@ -72,6 +73,6 @@ def _as_sampled(
 
 
 def _one_each(logprobs: Sequence[float | None], count: int) -> list[float]:
-    """A log-prob per token; one that was not recorded is NaN, which equals nothing."""
+    """One log-prob per token. One that was not recorded is NaN, which equals no value."""
     given = [math.nan if value is None else value for value in logprobs[:count]]
     return given + [math.nan] * (count - len(given))

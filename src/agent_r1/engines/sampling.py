@@ -1,12 +1,12 @@
-"""How the next token of every row of a batch is drawn from its logits.
+"""Sample the next token of every row of a batch from its logits.
 
-1. The draw of an action's i-th token is a function of (seed, i) and the logits alone:
-   `uniforms` is counter-based, so neither the batch nor the order of work can change it.
-2. The token is the inverse of the cumulative distribution at that uniform, in float64.
+1. The draw of an action's i-th token is a function of (seed, i) and the logits alone. `uniforms` is
+   counter-based, so neither the batch nor the order of work can change a draw.
+2. The token is the inverse of the cumulative distribution at this uniform, in float64.
 3. top-k, top-p and min-p only remove tokens from the draw. The log-prob is always
-   ``log_softmax(logits / T)`` over the whole vocabulary: renormalised after top-p it would bias
-   every importance ratio of the trainer, which does not know the filter.
-4. Temperature 0 takes the most probable token and is scored at T = 1.
+   ``log_softmax(logits / T)`` over the whole vocabulary. A log-prob that is renormalised after
+   top-p would bias the importance ratios, as the trainer does not know the filter.
+4. Temperature 0 takes the most probable token. Its log-prob is the one at T = 1.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def _mix(state: np.ndarray) -> np.ndarray:
 
 
 def uniforms(seeds: np.ndarray, count: int) -> np.ndarray:
-    """float64[rows, count] in [0, 1): column i of a row depends on (its seed, i) alone.
+    """float64[rows, count] in [0, 1). Column i of a row depends only on (the row's seed, i).
 
     Args:
-        seeds: integer[rows]; any 64-bit values, equal ones give equal rows.
-        count: draws per row.
+        seeds: integer[rows], any 64-bit values. Equal seeds give equal rows.
+        count: number of draws per row.
     """
     start = _mix(np.asarray(seeds).astype(np.uint64))[:, None]
     counters = np.arange(1, count + 1, dtype=np.uint64)[None, :]
@@ -43,24 +43,24 @@ def uniforms(seeds: np.ndarray, count: int) -> np.ndarray:
 
 @dataclass(slots=True)
 class Choice:
-    """How each row of a batch is sampled; every tensor is [rows]."""
+    """Sampling parameters of each row of a batch. Every tensor is [rows]."""
 
     temperature: Tensor
     """float32; 0 is greedy."""
     top_p: Tensor
-    """float64; 1 keeps all."""
+    """float64; 1 keeps all tokens."""
     top_k: Tensor
-    """int64; 0 keeps all."""
+    """int64; 0 keeps all tokens."""
     min_p: Tensor
-    """float64; 0 keeps all."""
+    """float64; 0 keeps all tokens."""
 
     def take(self, rows: Tensor) -> Choice:
-        """The choices of some rows, in the order given."""
+        """The parameters of these rows, in this order."""
         return Choice(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     @staticmethod
     def join(first: Choice, second: Choice) -> Choice:
-        """The rows of both."""
+        """The rows of both, ``first`` first."""
         return Choice(
             *(
                 torch.cat([getattr(first, field.name), getattr(second, field.name)])
@@ -70,7 +70,7 @@ class Choice:
 
     @property
     def filtered(self) -> Tensor:
-        """bool[rows]: a filter removes something from the draw."""
+        """bool[rows]: whether a filter may remove tokens from the draw."""
         return (self.top_p < 1) | (self.top_k > 0) | (self.min_p > 0)
 
 
@@ -78,12 +78,12 @@ def sample(logits_B_V: Tensor, choice: Choice, uniform_B: Tensor) -> tuple[Tenso
     """Draw one token per row.
 
     Args:
-        logits_B_V: float32, raw.
+        logits_B_V: float32, unscaled.
         choice: temperature and filters of each row.
         uniform_B: float64 in [0, 1), one draw per row.
 
     Returns:
-        token ids int64[rows] and their log-probs float32[rows], ``log_softmax(logits / T)``.
+        Token ids int64[rows] and their log-probs float32[rows], ``log_softmax(logits / T)``.
     """
     greedy = choice.temperature == 0
     scale = torch.where(greedy, torch.ones_like(choice.temperature), choice.temperature)
@@ -94,7 +94,7 @@ def sample(logits_B_V: Tensor, choice: Choice, uniform_B: Tensor) -> tuple[Tenso
         weights_B_V[rows] = _filter(weights_B_V[rows], choice.take(rows))
     cumulative_B_V = weights_B_V.cumsum_(-1)
     total_B = cumulative_B_V[:, -1]
-    # Below the total also after rounding, so that the draw never falls behind the last token.
+    # Stay below the total despite rounding, so that the draw is never after the last token.
     below = torch.nextafter(total_B, torch.zeros_like(total_B))
     point_B = torch.minimum(uniform_B * total_B, below)
     tokens = torch.searchsorted(cumulative_B_V, point_B[:, None], right=True).squeeze(1)
@@ -104,16 +104,16 @@ def sample(logits_B_V: Tensor, choice: Choice, uniform_B: Tensor) -> tuple[Tenso
 
 
 def _filter(weights_B_V: Tensor, choice: Choice) -> Tensor:
-    """Zero the weights of the tokens that top-k, then top-p (of what is left), then min-p drop.
+    """Set to zero the weights of tokens that top-k, then top-p (of the rest), then min-p remove.
 
-    A tie at a border is kept in the order of the token ids; the most probable token always stays.
+    Ties at a limit are kept in the order of token ids. The most probable token is always kept.
     """
     ordered, index = torch.sort(weights_B_V, dim=-1, descending=True, stable=True)
     rank = torch.arange(ordered.shape[-1], device=ordered.device)[None, :]
     limit = torch.where(choice.top_k > 0, choice.top_k, ordered.shape[-1])[:, None]
     ordered = ordered.masked_fill(rank >= limit, 0.0)
     before = ordered.cumsum(-1) - ordered
-    unfiltered = choice.top_p[:, None] >= 1  # rounding of the sum must not drop a tail
+    unfiltered = choice.top_p[:, None] >= 1  # rounding of the sum must not remove the tail
     within = (before < choice.top_p[:, None] * ordered.sum(-1, keepdim=True)) | unfiltered
     within &= ordered >= choice.min_p[:, None] * ordered[:, :1]
     within[:, 0] = True

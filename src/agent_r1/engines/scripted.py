@@ -1,4 +1,4 @@
-"""An engine that continues each stream as a script says: what scripted agents act with."""
+"""The engine of scripted agents: each stream continues with the actions of its script."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ __all__ = ["ScriptError", "ScriptedEngine"]
 
 
 class ScriptedEngine(PlaybackEngine):
-    """See `agent_r1.engines.base.Engine`. Log-probs are 0, as nothing was sampled."""
+    """An `agent_r1.engines.base.Engine` without a model. Log-probs are 0: nothing is sampled."""
 
     def __init__(self, scripts: Mapping[str, Sequence[Sequence[int]]], version: str = "scripted"):
         """
         Args:
-            scripts: stream → the token ids of its actions, in order, stop token included.
-            version: what stands for the sha256 of a policy, as there is none.
+            scripts: stream → token ids of each of its actions, in order, with the stop token.
+            version: used in place of the sha256 of a policy.
         """
         super().__init__(version)
         self._scripts = scripts
 
     def _action(self, stream: str, position: int, sampling: Sampling) -> KnownAction:
-        """The next action of the script, as it stands there.
+        """The next action of the script, unchanged.
 
         Raises:
             ScriptError: the script has ended, or its action exceeds ``sampling.max_tokens``.
@@ -35,6 +35,6 @@ class ScriptedEngine(PlaybackEngine):
         if len(action) > sampling.max_tokens:
             raise ScriptError(
                 f"action {position} of '{stream}' has {len(action)} tokens, more than "
-                f"the {sampling.max_tokens} that an action may have"
+                f"the limit of {sampling.max_tokens}"
             )
         return action, [0.0] * len(action), "stop"

@@ -1,11 +1,11 @@
 """Environments: what an agent acts in. One file per benchmark.
 
-1. A subclass of `BaseEnv` says what the agent sees first (`reset`), which tools it has (`@tool`
-   methods) and what an action does (`step`; the default runs the tool calls).
-2. `make`, `start`, `transition` and `finish` are the one place where environments are called: they
-   await what is async, put what blocks into threads, bring every allowed return shape into a
-   `Transition`, and turn whatever fails into a recorded infrastructure failure.
-3. `ENVIRONMENTS` names those that ship; any other is named by its import path.
+1. A subclass of `BaseEnv` defines the first observation (`reset`), the agent's tools (`@tool`
+   methods) and the effect of an action (`step`; the default runs the tool calls).
+2. Only `make`, `start`, `transition` and `finish` call environments. They await coroutines, run
+   blocking functions in threads, convert every allowed return shape into a `Transition`, and turn
+   every failure into a recorded infrastructure failure.
+3. `ENVIRONMENTS` lists the environments that ship. Any other is named by its import path.
 """
 
 from agent_r1.environments.base import BaseEnv, EnvironmentOptions, EnvironmentParameters

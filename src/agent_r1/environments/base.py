@@ -1,4 +1,4 @@
-"""The base of every environment."""
+"""The base class of environments."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from agent_r1.tools import ToolBudget, ToolParameters, ToolRuntime, ToolSpec
 from agent_r1.tools.mcp import connect
 
 Observation = dict[str, Any]
-"""What the agent is told, by name."""
+"""What the agent sees: name → content."""
 
 StepResult = tuple[Any, ...]
-"""``(observation, reward)``, or Gymnasium's five with ``terminated, truncated, info``."""
+"""``(observation, reward)`` or, as in Gymnasium, ``(observation, reward, terminated, truncated,
+info)``."""
 
 
 class EnvironmentParameters(Parameters):
@@ -29,36 +30,38 @@ class EnvironmentParameters(Parameters):
     name: str = "multihop_qa"
     """A name in `ENVIRONMENTS`, or the import path of a class: ``my_package.games:ChessEnv``."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Validated by the environment's own ``Options``."""
+    """Options of this environment, validated by its ``Options`` class."""
     others: dict[str, dict[str, Any]] = Field(default_factory=dict)
-    """In a mixture: the options of the other environments, by their names. One that is not named
-    has its defaults."""
+    """For a mixture: name of another environment → its options. An environment that is not named
+    gets its defaults."""
 
 
 class EnvironmentOptions(ToolParameters):
-    """What every environment can be told; an environment adds its own in its ``Options``."""
+    """Options of every environment. An environment adds its own in its ``Options`` class."""
 
     step_timeout_s: float = Field(120.0, gt=0)
-    """Seconds that one reset or step may take, all attempts of its tools included, and what they
-    wait for a slot, a thread or a process; then the environment counts as broken (end reason
-    ``infrastructure``)."""
+    """Time limit of one reset or step, in seconds. It includes all attempts of the step's tools and
+    their waiting for a slot, a thread or a process. A trajectory that exceeds it ends with the
+    reason ``infrastructure``."""
 
 
 class BaseEnv:
     """One episode of one task.
 
-    Subclasses define `reset`, usually `@tool` methods, and `step` unless all an action does is
-    calling tools. Either may be ``async``. An environment that cannot go on for reasons of its own
-    raises `agent_r1.mdp.EnvironmentFailure`.
+    Subclasses define `reset` and usually `@tool` methods. They define `step` if an action does more
+    than call tools. Both methods may be ``async``. An environment that cannot continue raises
+    `agent_r1.mdp.EnvironmentFailure`.
 
-    What the agent must not see (answers, hidden state) belongs in ``self.task`` or private
-    attributes, and in no observation, tool result or info.
+    Keep what the agent must not see (answers, hidden state) in ``self.task`` or private attributes,
+    never in an observation, a tool result or ``info``.
     """
 
     Options: ClassVar[type[EnvironmentOptions]] = EnvironmentOptions
-    takes_text: ClassVar[bool] = False
-    """Whether a turn that is neither a call nor an answer is an action here: ``step`` then gets it
-    with its ``text``, and the agent is not told that it is malformed."""
+    options: EnvironmentOptions
+    """The validated options; a subclass with its own ``Options`` annotates it with that class."""
+    takes_text: bool = False
+    """Whether a turn that is neither a call nor an answer is a valid action. If so, ``step`` gets
+    it with its ``text``. If not, the agent sees an error."""
 
     def __init__(
         self,
@@ -69,39 +72,40 @@ class BaseEnv:
         """
         Args:
             task: a row of the tasks table.
-            resources: what all episodes share; read only.
-            options: see ``Options``.
+            resources: read-only data that all episodes share.
+            options: options to validate with ``Options``.
 
         Raises:
-            ParameterError: an unknown option or a bad value.
+            ParameterError: an option is unknown or has an invalid value.
         """
         self.task = task
         self.resources = resources or Resources()
         self.options = self.Options.read(options, "environment.options")
         self.done = False
-        """Set it to end the episode with this step."""
+        """Set it to True to end the episode with this step."""
         self.observation: Observation | None = None
-        """What the agent was told last: the state before its next action."""
+        """The last observation: the state before the next action."""
         self.tool_results: list[ToolResult] = []
-        """What the tools answered in this step."""
+        """Results of this step's tool calls, in call order."""
         self.unavailable_tools: Collection[str] = ()
-        """Names of tools that are down for everyone; the rollout says so. They are not called."""
+        """Tools that are down for all trajectories, as the rollout found. They are not called."""
 
     @functools.cached_property
     def payload(self) -> dict[str, Any]:
-        """The task's own data, parsed."""
+        """The task's ``payload``, parsed."""
         return json.loads(self.task.get("payload") or "{}")
 
     @functools.cached_property
     def tools(self) -> tuple[ToolSpec, ...]:
         """The `@tool` functions and methods of the class, base classes first, then those of the
-        MCP servers in the options. Overriding one without ``@tool`` takes it away.
+        MCP servers in the options. A subclass removes a tool by overriding it without ``@tool``.
 
         Raises:
             MissingExtraError, ParameterError: an MCP server cannot be used; see
                 `agent_r1.tools.mcp.connect`.
         """
-        own = tuple(getattr(self, name) for name in _tool_names(type(self)))
+        cls: type = type(self)
+        own = tuple(getattr(self, name) for name in _tool_names(cls))
         servers = self.options.mcp.items()
         return own + tuple(spec for name, at in servers for spec in connect(name, at).tools)
 
@@ -111,31 +115,31 @@ class BaseEnv:
 
     @property
     def tool_budget(self) -> ToolBudget:
-        """What this episode has spent on tools."""
+        """The tool budget of this episode and how much of it is spent."""
         return self._runtime.budget
 
     @property
     def unfinished_calls(self) -> tuple[ToolResult, ...]:
-        """What the calls that are still tried failed with so far."""
-        runtime = vars(self).get("_runtime")  # there is none before the first call
+        """The last failures of calls that are still being retried."""
+        runtime = vars(self).get("_runtime")  # it does not exist before the first call
         return () if runtime is None else runtime.unfinished
 
     def reset(self) -> Observation | Awaitable[Observation]:
-        """The first observation."""
+        """Start the episode and return the first observation."""
         raise NotImplementedError(f"{type(self).__name__} must define reset()")
 
     async def step(self, action: Action) -> StepResult:
-        """Execute an action; this one runs its tool calls and rewards nothing.
+        """Execute an action. The default runs its tool calls and returns the reward 0.
 
-        A two-tuple ends the episode on an answer, or where ``self.done`` is set. A reward of None
-        means *not scored*.
+        With a two-tuple, the episode ends if the action is an answer or ``self.done`` is set. A
+        reward of None means *not scored*.
         """
         return await self.use_tools(action), 0.0
 
     async def use_tools(self, action: Action) -> Observation:
-        """Run the action's tool calls, all together, and tell the results in call order.
+        """Run the action's tool calls concurrently and return the results in call order.
 
-        A malformed action is told what was wrong with it; an answer gets an empty observation.
+        For a malformed action the observation is its error. For an answer it is empty.
         """
         if action.error is not None:
             return {"error": action.error}
@@ -144,16 +148,16 @@ class BaseEnv:
         return {"tool_results": [result.content for result in results]} if results else {}
 
     def close(self) -> Awaitable[None] | None:
-        """Give back what the episode holds (a simulator, a connection); called once, at its end."""
+        """Release the episode's resources (a simulator, a connection). Called once, at its end."""
 
     def state_key(self) -> str:
-        """Equal for equal states of one task: by default the sha256 of the last observation."""
+        """A key that is equal for equal states of one task: the last observation's sha256."""
         text = json.dumps(self.observation, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 @functools.cache
-def _tool_names(environment: type[BaseEnv]) -> tuple[str, ...]:
-    """Attributes of the class that are tools, in order of definition."""
+def _tool_names(environment: type) -> tuple[str, ...]:
+    """Names of the class's tools, in order of definition."""
     names = dict.fromkeys(name for base in reversed(environment.__mro__) for name in vars(base))
     return tuple(name for name in names if isinstance(getattr(environment, name), ToolSpec))

@@ -1,4 +1,4 @@
-"""Programming with hidden tests, as in HumanEval and MBPP; programs run in the sandbox."""
+"""Programming with hidden tests, as in HumanEval and MBPP. Programs run in the sandbox."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from agent_r1.tools.sandbox import SandboxParameters
 
 
 class CodeEnv(BaseEnv):
-    """A task, a place to try programs out, and a solution that is handed in as the answer: its code
-    block, or all of it. The reward is 1 if it passes the task's tests, which are shown nowhere."""
+    """The agent can run programs, and submits its solution as the answer: the first code block, or
+    the whole answer if there is none. The reward is 1 if the solution passes the hidden tests."""
 
     class Options(EnvironmentOptions):
-        """Options of the environment ``code``."""
-
         sandbox: SandboxParameters = SandboxParameters()
         """Limits of a program."""
 
+    options: Options
+
     def reset(self) -> Observation:
-        """What is to be written."""
+        """The task's text."""
         return {"task": self.task["prompt"]}
 
     def step(self, action: Action) -> Any:
-        """Judge an answer; run a code block that stands alone; else run the tool calls."""
+        """Test an answer, run a code block that comes without tool calls, or run the tool calls."""
         if action.type is ActionType.ANSWER:
             return {}, float(self._solves(action.code or action.answer or ""))
         if action.code and not action.tool_calls:

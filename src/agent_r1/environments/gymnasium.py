@@ -1,15 +1,15 @@
-"""Any Gymnasium environment that speaks text, played by an agent.
+"""Any Gymnasium environment with text observations and actions.
 
-1. ``options.id`` names it (``my_package:Game-v0`` imports the package that registers it); a task's
-   payload may have ``id``, ``seed`` and ``options`` of its own. Without a seed, one is derived from
-   the task's id, so that each task is the same game in every run.
+1. ``options.id`` names the environment; ``my_package:Game-v0`` also imports the package that
+   registers it. A task's payload may have its own ``id``, ``seed`` and ``options``. Without a seed,
+   one is derived from the task's id, so that each task is the same game in every run.
 2. An action is a call ``act(text)``, an answer, or, with ``plain_text``, the turn itself. Several
-   calls of one turn are played one after the other.
-3. Observations are strings or dicts; anything else is told as its text. With ``render_mode: ansi``
-   in ``options.kwargs``, what the game draws is told, too. Rewards and ends are the game's own; of
-   its info, what is JSON is recorded.
+   calls in one turn are played one after the other.
+3. Observations are strings or dicts; any other value is converted with ``str``. With
+   ``render_mode: ansi`` in ``options.kwargs``, the observation also has the rendering. Rewards and
+   ends are the game's own. JSON entries of the game's info are recorded.
 
-Needs the package ``gymnasium``, the extra ``gymnasium``.
+Needs the package ``gymnasium`` (extra ``gymnasium``).
 """
 
 from __future__ import annotations
@@ -36,37 +36,39 @@ gymnasium = extra_package("gymnasium", "gymnasium")
 
 
 class GymnasiumEnv(BaseEnv):
-    """See the module."""
+    """An episode of a Gymnasium environment; see the module's docstring."""
 
     class Options(EnvironmentOptions):
         """Options of the environment ``gymnasium``."""
 
         id: str = ""
-        """The environment's id; a task's payload may name another."""
+        """Id of the Gymnasium environment. A task's payload may name another."""
         kwargs: dict[str, Any] = Field(default_factory=dict)
-        """What `gymnasium.make` is given."""
+        """Keyword arguments of `gymnasium.make`."""
         plain_text: bool = False
-        """A turn that is neither a call nor an answer is an action. False tells the agent that it
-        could not be parsed."""
+        """Whether a turn that is neither a call nor an answer is an action. If not, the agent sees
+        a parse error."""
 
-    @property
-    def takes_text(self) -> bool:
-        """See `BaseEnv`."""
-        return self.options.plain_text
+    options: Options
 
     def reset(self) -> Observation:
-        """The task's prompt, if it has one, and the game's first observation."""
+        """The task's prompt, if it has one, and the game's first observation.
+
+        Raises:
+            EnvironmentFailure: no game is named, or its actions are neither text nor numbers.
+        """
+        self.takes_text = self.options.plain_text
         name = self.payload.get("id") or self.options.id
         if not name:
             raise EnvironmentFailure(
-                "no game: set environment.options.id, or `id` in the task's payload"
+                "no game is named: set environment.options.id, or `id` in the task's payload"
             )
         self._game = gymnasium.make(name, **self.options.kwargs)
         space = self._game.action_space
         if isinstance(space, tuple(getattr(gymnasium.spaces, name) for name in _NOT_TEXT)):
             raise EnvironmentFailure(
                 f"the actions of '{name}' are neither text nor numbered ({type(space).__name__}): "
-                "give it a gymnasium.ActionWrapper that takes a string"
+                "wrap it in a gymnasium.ActionWrapper that takes a string"
             )
         self._turn = asyncio.Lock()
         self._lost, self._ends = False, (False, False)
@@ -76,10 +78,13 @@ class GymnasiumEnv(BaseEnv):
         return ({"task": prompt} if prompt else {}) | self._seen(observation)
 
     async def step(self, action: Action) -> StepResult:
-        """Gymnasium's five; the rewards of several calls are added up."""
-        self._reward, self._info = 0.0, {}
+        """Play the action; returns Gymnasium's five values. Rewards of several calls are summed."""
+        self._reward = 0.0
+        self._info: dict[str, Any] = {}
         text = action.answer if action.type is ActionType.ANSWER else None
-        if action.type is ActionType.MALFORMED and self.takes_text:  # else it came for its code
+        if (
+            action.type is ActionType.MALFORMED and self.takes_text
+        ):  # else `step` got the turn for its code
             text = action.text
         if text is None:
             observation = await self.use_tools(action)
@@ -89,7 +94,7 @@ class GymnasiumEnv(BaseEnv):
             except BadArguments as error:
                 observation = {"error": str(error)}
         if self._lost:
-            raise EnvironmentFailure("the game did not answer in time: its state is not known")
+            raise EnvironmentFailure("the game did not answer in time, so its state is unknown")
         return observation, self._reward, *self._ends, self._info
 
     @tool(attempts=1)
@@ -124,9 +129,9 @@ class GymnasiumEnv(BaseEnv):
         return self._seen(observation), *others
 
     def _seen(self, observation: Any) -> Observation:
-        """An observation with the picture, of a game that draws one in text."""
+        """The observation, with the rendering if the game renders text."""
         drawn = {"rendering": self._game.render()} if self._game.render_mode == "ansi" else {}
-        return _told(observation) | drawn
+        return _as_dict(observation) | drawn
 
     def close(self) -> None:
         """Close the game."""
@@ -135,22 +140,22 @@ class GymnasiumEnv(BaseEnv):
 
 
 _WHOLE_NUMBER = re.compile(r"\s*-?[0-9]{1,18}\s*")
-"""Longer ones are no action, and Python refuses to read very long ones."""
+"""A longer number is not an action, and ``int`` raises on very long ones."""
 _NOT_TEXT = ("Box", "MultiBinary", "MultiDiscrete", "Dict", "Tuple", "OneOf", "Sequence", "Graph")
-"""Gymnasium's own spaces of actions that no text is in. A game may have one of its own."""
+"""Gymnasium's action spaces that contain no text. A game's own space is assumed to."""
 
 
-def _told(observation: Any) -> Observation:
+def _as_dict(observation: Any) -> Observation:
     if isinstance(observation, Mapping):
         return dict(observation)
     return {"observation": observation if isinstance(observation, str) else str(observation)}
 
 
 def _native(space: Any, text: str) -> Any:
-    """An action as the game takes it.
+    """The game's action for a text.
 
     Raises:
-        BadArguments: it is none; the message says what one is.
+        BadArguments: the text is not an action. The message describes valid ones.
     """
     if isinstance(space, gymnasium.spaces.Discrete):
         known = range(int(space.start), int(space.start + space.n))
@@ -167,7 +172,7 @@ def _native(space: Any, text: str) -> Any:
 
 
 def _json_only(info: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries that are JSON; a game may have kept anything there."""
+    """The entries that can be stored as JSON; a game may put any object into its info."""
     return {str(key): value for key, value in info.items() if _is_json(value)}
 
 

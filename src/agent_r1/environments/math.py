@@ -1,4 +1,4 @@
-"""Word problems with a calculator, and, if asked for, Python in the sandbox."""
+"""Word problems with a calculator and, optionally, Python in the sandbox."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from agent_r1.tools.sandbox import SandboxParameters
 
 
 class MathEnv(BaseEnv):
-    """A problem, tools that compute, an answer that ends the episode. Reward terms compare it with
-    the task's answers; a task that brings its own verifier is scored here, by that."""
+    """The agent can compute, and its answer ends the episode. Reward terms compare the answer with
+    the task's answers. A task's own verifier, if it has one, scores the answer here."""
 
     class Options(EnvironmentOptions):
-        """Options of the environment ``math``."""
-
         python: bool = False
-        """Offer the tool ``python`` too."""
+        """Whether the agent also has the tool ``python``."""
         sandbox: SandboxParameters = SandboxParameters()
-        """Limits of its programs."""
+        """Limits of a program."""
+
+    options: Options
 
     @property
     def tools(self) -> tuple[ToolSpec, ...]:
-        """All that there are, Python only where the options say so."""
+        """The tools; ``python`` only if the options enable it."""
         return tuple(it for it in super().tools if self.options.python or it.name != "python")
 
     def reset(self) -> Observation:
@@ -32,7 +32,7 @@ class MathEnv(BaseEnv):
         return {"question": self.task["prompt"]}
 
     async def step(self, action: Action) -> StepResult:
-        """Run the calls; let the task's own verifier, if it has one, score an answer."""
+        """Run the tool calls. If the task has a verifier, it scores an answer."""
         reward, verifier = 0.0, self.payload.get("verifier")
         if verifier and action.answer is not None:
             from agent_r1.tasks.reasoning_gym import score_answer

@@ -1,4 +1,4 @@
-"""Multi-hop question answering with a search tool, over a corpus or a task's own paragraphs."""
+"""Multi-hop question answering with a search tool over a corpus or a task's own paragraphs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from agent_r1.tools import tool
 
 
 class MultihopQAEnv(BaseEnv):
-    """A question, a search tool, an answer. The answer ends the episode; whether it is right is for
-    the reward terms to say: nothing here reads ``task["answers"]``."""
+    """The agent searches for pages, and its answer ends the episode. Reward terms score the answer;
+    this environment never reads ``task["answers"]``."""
 
     class Options(EnvironmentOptions):
-        """Options of the environment ``multihop_qa``."""
-
         top_k: int = Field(1, ge=1)
-        """Pages per search."""
+        """Pages per search result."""
+
+    options: Options
 
     def reset(self) -> Observation:
         """The question."""
@@ -25,8 +25,8 @@ class MultihopQAEnv(BaseEnv):
         return {"question": self.task["prompt"]}
 
     def _pages(self) -> SearchIndex:
-        """The corpus, or the paragraphs that the task brings (``context`` of HotpotQA's format:
-        ``[[title, [sentences]], …]``)."""
+        """An index of the task's own paragraphs (``context`` in HotpotQA's format:
+        ``[[title, [sentences]], …]``), or of the corpus if it has none."""
         context = self.payload.get("context")
         if not context:
             return self.resources.index

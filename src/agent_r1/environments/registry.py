@@ -17,14 +17,14 @@ ENVIRONMENTS: dict[str, str] = {
     "math": "agent_r1.environments.math:MathEnv",
     "code": "agent_r1.environments.code:CodeEnv",
 }
-"""Name → import path; imported when asked for."""
+"""Name → import path; imported on first use."""
 
 
 def environment_class(name: str) -> type[BaseEnv]:
-    """The class that a name or an import path (``package.module:Class``) stands for.
+    """The class with this registered name or import path (``package.module:Class``).
 
     Raises:
-        ParameterError: as `named_object`, or it is not a subclass of `BaseEnv`.
+        ParameterError: as in `named_object`, or the class is not a subclass of `BaseEnv`.
     """
     found = named_object("environment", name, ENVIRONMENTS, object)
     if not (isinstance(found, type) and issubclass(found, BaseEnv)):
@@ -33,19 +33,20 @@ def environment_class(name: str) -> type[BaseEnv]:
 
 
 def check_environment(parameters: EnvironmentParameters) -> EnvironmentOptions:
-    """The environment's validated options: what a stage checks before it starts any work.
+    """The validated options of the environment ``parameters.name``. A stage calls this before it
+    starts any work.
 
     Raises:
-        ParameterError: an environment that is named is unknown, or one of its options is.
+        ParameterError: a named environment or one of its options is unknown or invalid.
     """
     return environment_options(parameters)[parameters.name]
 
 
 def environment_options(parameters: EnvironmentParameters) -> dict[str, EnvironmentOptions]:
-    """The validated options of all environments that are named, by name.
+    """Name → validated options, for all named environments.
 
     Raises:
-        ParameterError: one is unknown, or one of its options is.
+        ParameterError: a named environment or one of its options is unknown or invalid.
     """
     options = {
         name: environment_class(name).Options.read(values, f"environment.others.{name}")
@@ -61,19 +62,19 @@ def make_environment(
     resources: Resources | None = None,
     options: Mapping[str, Any] | EnvironmentOptions | None = None,
 ) -> BaseEnv:
-    """A new episode of ``task`` in the environment called ``name``.
+    """A new episode of ``task`` in the environment ``name``.
 
     Raises:
-        ParameterError: the environment is unknown, or one of its options is.
+        ParameterError: the environment or one of its options is unknown or invalid.
     """
     return environment_class(name)(task, resources, options)
 
 
 def with_defaults(parameters: EnvironmentParameters) -> EnvironmentParameters:
-    """The same with the defaults of all options: what an experiment records.
+    """The parameters with the defaults of all options filled in, as an experiment records them.
 
     Raises:
-        ParameterError: as `environment_options`.
+        ParameterError: as in `environment_options`.
     """
     every = environment_options(parameters)
     options = {name: own.model_dump(mode="json") for name, own in every.items()}

@@ -1,4 +1,4 @@
-"""What all episodes of a run share."""
+"""Data that all episodes of a run share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from agent_r1.environments.search import SearchIndex, index_pages
 
 
 class Resources:
-    """Shared, read-only data of environments."""
+    """Read-only data that environments share."""
 
     def __init__(self, documents: pd.DataFrame | None = None):
         """
         Args:
-            documents: the corpus, in the ``documents`` schema; none for no pages.
+            documents: the corpus, in the schema ``documents``; None for an empty corpus.
 
         Raises:
             SchemaError: ``documents`` does not fit its schema.
@@ -26,5 +26,5 @@ class Resources:
 
     @functools.cached_property
     def index(self) -> SearchIndex:
-        """The search index of the documents, built when first asked for."""
+        """The search index of the documents, built on first use."""
         return index_pages(self._pages["title"].tolist(), self._pages["text"].tolist())

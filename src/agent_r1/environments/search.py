@@ -1,10 +1,9 @@
-"""BM25 search over titled pages, the same in every run.
+"""Deterministic BM25 search over titled pages.
 
-1. A page is indexed by its title and text, words lower-cased and without accents. Chinese, Japanese
-   and Korean, which write no blanks between words, are indexed as pairs of characters.
-2. Pages whose title is the query rank first: asking for a page by its name gives that page, however
-   often others mention it.
-3. Then by BM25 score; pages of equal score stand in corpus order.
+1. A page is indexed by the words of its title and text, in lower case and without accents. Chinese,
+   Japanese and Korean have no spaces between words and are indexed as pairs of characters.
+2. Pages whose title equals the query rank first, however often other pages mention it.
+3. Other pages are ranked by BM25 score, and pages with equal scores by their order in the corpus.
 
 An index is built once per content and shared by all threads.
 """
@@ -25,28 +24,28 @@ import numpy as np
 from agent_r1.tasks.segmentation import has_cjk, pairs
 
 CACHED_QUERIES = 65_536
-"""Per index. Agents of a group ask the same things again and again."""
+"""Cached queries per index. Agents of a group often repeat each other's queries."""
 
 CACHED_INDEXES = 64
-"""Corpora and tasks' own paragraphs; the least recently used goes first."""
+"""Cached indexes of corpora and of tasks' own paragraphs. The least recently used is dropped."""
 
 NOTHING = "no page matches"
-"""What a search without results tells the agent."""
+"""The result of a search that finds no page."""
 
 _WORD = re.compile(r"\w+")
 
 _VOICED = "\u3099\u309a"
-"""What makes が of か, and ぱ of は."""
+"""The marks that turn か into が, and は into ぱ."""
 
 
 class SearchIndex:
-    """Pages and what finds them; immutable."""
+    """Pages and their BM25 index; immutable."""
 
     def __init__(self, titles: Sequence[str], texts: Sequence[str]):
         """
         Args:
             titles: one per page.
-            texts: one per page, in the same order.
+            texts: one per page, in the order of ``titles``.
         """
         self.titles, self.texts = tuple(titles), tuple(texts)
         self._by_title: dict[str, list[int]] = {}
@@ -57,16 +56,16 @@ class SearchIndex:
         if any(corpus):
             self._bm25 = bm25s.BM25(method="lucene", k1=1.5, b=0.75, backend="numpy")
             self._bm25.index(corpus, show_progress=False)
-        # The cache belongs to the instance: it goes when the index goes.
+        # A cache per instance is freed with its index.
         self._ranked = functools.lru_cache(CACHED_QUERIES)(self._rank)
 
     def rank(self, query: str, top_k: int) -> tuple[int, ...]:
-        """The best pages for a query, at most ``top_k``; none where no word matches."""
+        """Positions of the best pages, at most ``top_k``; empty if no word matches."""
         return self._ranked(" ".join(words(query)), top_k)
 
     def search(self, query: str, top_k: int = 1) -> str:
-        """The best pages as text: ``title``, line break, ``text``; numbered if there may be more
-        than one."""
+        """The best pages as text: title, newline, text. Pages are numbered if ``top_k`` is more
+        than 1."""
         pages = [f"{self.titles[page]}\n{self.texts[page]}" for page in self.rank(query, top_k)]
         if not pages:
             return NOTHING
@@ -80,14 +79,14 @@ class SearchIndex:
         return tuple(dict.fromkeys([*titled, *scored]))[:top_k]
 
     def _best(self, query: list[str], count: int) -> list[int]:
-        """Pages by falling score, those that match nothing left out."""
-        known = self._bm25.get_tokens_ids(query) if self._bm25 is not None else []
-        if not known:
+        """Positions of matching pages, by descending score."""
+        known = [] if self._bm25 is None else self._bm25.get_tokens_ids(query)
+        if self._bm25 is None or not known:
             return []
         scores = self._bm25.get_scores_from_ids(known)
         matching = np.flatnonzero(scores > 0)
         if len(matching) > count:
-            # All that reach the count-th best score: ties at the border are decided below.
+            # Keep all that reach the count-th best score. The sort below decides ties.
             border = np.partition(scores[matching], -count)[-count]
             matching = matching[scores[matching] >= border]
         order = np.lexsort((matching, -scores[matching]))
@@ -95,9 +94,9 @@ class SearchIndex:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text: lower case, accents and punctuation removed."""
+    """The words of a text, in lower case and without accents and punctuation."""
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    # NFKD takes the voiced marks off Japanese syllables, too: there they are no accents.
+    # NFKD also separates voiced marks from Japanese syllables. They are not accents.
     kept = "".join(c for c in decomposed if c in _VOICED or not unicodedata.combining(c))
     found = _WORD.findall(unicodedata.normalize("NFC", kept) if has_cjk(kept) else kept)
     return [part for word in found for part in pairs(word)]

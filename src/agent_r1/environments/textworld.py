@@ -12,28 +12,28 @@ from agent_r1.tools import BadArguments, tool
 
 
 class TextWorldEnv(BaseEnv):
-    """A game that is won, lost, or given up with an answer; commands are played one by one."""
+    """An episode ends when the game is won or lost, or when the agent gives up with an answer."""
 
     class Options(EnvironmentOptions):
-        """Options of the environment ``textworld``."""
-
         reward: Literal["score", "progress"] = "score"
-        """``score``: points (sparse). ``progress``: by how many commands a win has come nearer, or
-        gone away (dense). Over a game that is won, either sums to 1."""
+        """``score``: the game's points (sparse). ``progress``: by how many commands the win came
+        closer or moved away (dense). Both sum to 1 over a game that is won."""
+
+    options: Options
 
     def reset(self) -> Observation:
-        """The task, the first scene, and what can be done."""
+        """The task, the first scene, and the possible commands."""
         self._game = start_game(self.payload)
         self._state = self._game.reset()
         self._left = self._way = len(self._state.policy_commands)
-        return {"task": self._state.objective, "scene": self._told(self._state.description)}
+        return {"task": self._state.objective, "scene": self._scene(self._state.description)}
 
-    def _told(self, text: str) -> str:
-        scene = text.partition("\n>")[0].strip()  # behind it stands the status line
+    def _scene(self, text: str) -> str:
+        scene = text.partition("\n>")[0].strip()  # the status line follows
         return f"{scene}\nYou can: {', '.join(self._state.admissible_commands)}"
 
     async def step(self, action: Action) -> StepResult:
-        """Play the commands of an action in order."""
+        """Play the commands of an action one after the other."""
         self._reward, told = 0.0, await self.use_tools(replace(action, tool_calls=()))
         for call in action.tool_calls:
             await self.use_tools(replace(action, tool_calls=(call,)))
@@ -43,7 +43,9 @@ class TextWorldEnv(BaseEnv):
     @tool(attempts=1)
     def act(self, command: str) -> str:
         """Do something in the game: one of the commands that it says you can do."""
-        if self.done or command not in self._state.admissible_commands:  # no save, undo, restart
+        if (
+            self.done or command not in self._state.admissible_commands
+        ):  # such as save, undo, restart
             raise BadArguments("that cannot be done")
         score, left = self._state.score, self._left
         self._state, _, self.done = self._game.step(command)
@@ -51,4 +53,4 @@ class TextWorldEnv(BaseEnv):
         points = (self._state.score - score) / self._state.max_score
         dense = self.options.reward == "progress"
         self._reward += (left - self._left) / self._way if dense else points
-        return self._told(self._state.feedback)
+        return self._scene(self._state.feedback)

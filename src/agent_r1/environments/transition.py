@@ -1,13 +1,14 @@
-"""The one place where environments are called, and where what they do is checked.
+"""Call environments and check their results. No other module calls them.
 
-1. A coroutine is awaited, a blocking function runs in a worker thread, both under a time limit.
-2. A turn that could not be parsed or was cut never reaches the environment (unless it holds code,
-   or the environment takes any text): the agent is told what was wrong and the episode goes on.
-3. Two-tuples and five-tuples become a `Transition`; a reward must be a finite number or None.
+1. Coroutines are awaited and blocking functions run in a worker thread, both with a time limit.
+2. A turn that was cut never reaches the environment. Neither does a turn that could not be parsed,
+   unless it holds code or the environment takes any text. The observation is then the error, and
+   the episode continues.
+3. Two-tuples and five-tuples become a `Transition`. A reward must be a finite number or None.
 4. A call over the tool budget ends the trajectory truncated (``tool_budget``), unless
-   ``budget.when_spent`` lets it go on.
-5. A failure — raised, timed out, or a contract that was not kept — ends the trajectory truncated,
-   for the reason ``infrastructure``, unscored: it tells nothing about the policy.
+   ``budget.when_spent`` is ``tell``.
+5. A failure (an exception, a timeout, a broken contract) ends the trajectory truncated, with the
+   reason ``infrastructure`` and without a reward: it says nothing about the policy.
 """
 
 from __future__ import annotations
@@ -39,19 +40,20 @@ from agent_r1.tools.unicode import valid_unicode
 logger = logging.getLogger(__name__)
 
 _logged: set[tuple[Any, ...]] = set()
-"""Faults that were told: environment, exception, file and line."""
+"""Faults that are logged already: environment, exception, file and line."""
 
 MAX_REWARD = 3.4e38
-"""Rewards are stored in 32 bits; beyond this they would become infinite."""
+"""Rewards are stored as 32-bit floats; larger ones would become infinite."""
 
 
 def make(function: Callable[[Mapping[str, Any]], BaseEnv], task: Mapping[str, Any]) -> BaseEnv:
-    """A new episode of a task, by a function that makes one.
+    """A new episode of a task, made by ``function``.
 
     Raises:
-        EnvironmentFailure: it failed.
-        ParameterError: what it was told cannot work, for this task or any other; two tools of one
-            name, for instance.
+        EnvironmentFailure: ``function`` failed.
+        ParameterError: the configuration cannot work for any task, such as two tools with the same
+            name.
+        MissingExtraError: a package that the environment needs is not installed.
     """
     try:
         env = function(task)
@@ -64,34 +66,34 @@ def make(function: Callable[[Mapping[str, Any]], BaseEnv], task: Mapping[str, An
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ParameterError(
-            f"the environment '{task['environment']}' has two tools called '{twice}'. The agent "
-            "could not tell them apart: rename one, or name the tools that you want of an MCP "
-            "server in environment.options.mcp.<server>.tools"
+            f"the environment '{task['environment']}' has two tools called '{twice}', and the "
+            "agent cannot distinguish them. Rename one, or choose the tools of an MCP server in "
+            "environment.options.mcp.<server>.tools"
         )
     return env
 
 
 async def start(env: BaseEnv) -> Observation:
-    """Reset the environment: the first observation.
+    """Reset the environment and return the first observation.
 
     Raises:
-        EnvironmentFailure: it failed, whatever the reason; there is no episode.
+        EnvironmentFailure: the reset failed for any reason, so there is no episode.
     """
     observation = _observation(await _guarded(env, env.reset))
     if observation is None:
-        raise EnvironmentFailure(f"{type(env).__name__}.reset() gave no observation")
+        raise EnvironmentFailure(f"{type(env).__name__}.reset() returned no observation")
     env.observation = observation
     return observation
 
 
 async def transition(env: BaseEnv, action: Action) -> Transition:
-    """Execute an action; never raises for what the environment does.
+    """Execute an action. Failures of the environment are returned, not raised.
 
     Raises:
-        ValueError: there is no action (`ActionType.NONE`) to execute.
+        ValueError: the action's type is `ActionType.NONE`.
     """
     if action.type is ActionType.NONE:
-        raise ValueError("a step without an action cannot be executed")
+        raise ValueError("an action of the type NONE cannot be executed")
     env.tool_results = []
     try:
         if not _reaches(env, action):
@@ -110,8 +112,8 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
             reward=None,
             truncated=True,
             end_reason=EndReason.INFRASTRUCTURE,
-            # A step whose time is over has no results of calls that were being tried again: how
-            # these failed is all that tells an outage from a slow environment.
+            # After a timeout, calls that were being retried have no results. Their last failures
+            # are all that distinguishes an outage from a slow environment.
             tool_results=(*env.tool_results, *env.unfinished_calls),
             info={"failure": short(str(failure))},
         )
@@ -119,10 +121,10 @@ async def transition(env: BaseEnv, action: Action) -> Transition:
 
 
 def state_key(env: BaseEnv) -> str:
-    """The environment's name of its state, checked.
+    """The environment's key of its state, checked.
 
     Raises:
-        EnvironmentFailure: it gives none.
+        EnvironmentFailure: ``state_key()`` fails or does not return a string.
     """
     try:
         key = env.state_key()
@@ -135,7 +137,7 @@ def state_key(env: BaseEnv) -> str:
 
 
 async def finish(env: BaseEnv) -> None:
-    """Close the environment; a failure is logged, as the episode is over."""
+    """Close the environment. A failure is only logged, as the episode is over."""
     if type(env).close is BaseEnv.close:
         return
     try:
@@ -145,7 +147,7 @@ async def finish(env: BaseEnv) -> None:
 
 
 def _reaches(env: BaseEnv, action: Action) -> bool:
-    """Whether the action is one that the environment executes."""
+    """Whether the environment executes the action."""
     if action.type is ActionType.MALFORMED:
         return action.code is not None or env.takes_text
     return action.type is not ActionType.CUT
@@ -160,7 +162,7 @@ def _within_budget(env: BaseEnv, outcome: Transition) -> Transition:
 
 
 async def _guarded(env: BaseEnv, function: Callable[[], Any]) -> Any:
-    """What an environment's function gives. Raises EnvironmentFailure for whatever goes wrong."""
+    """The result of an environment's function. Raises EnvironmentFailure for every fault."""
     try:
         return await call_within(env.options.step_timeout_s, function)
     except EnvironmentFailure:
@@ -174,13 +176,13 @@ async def _guarded(env: BaseEnv, function: Callable[[], Any]) -> Any:
 
 
 def _log_once(env: BaseEnv, error: BaseException) -> None:
-    """A failure is data to the run, but a fault of the environment's code to whoever wrote it. The
-    same one in thousands of trajectories is told once."""
+    """Log a fault with its traceback, for the environment's author. The same fault in thousands of
+    trajectories is logged once."""
     place = traceback.extract_tb(error.__traceback__)[-1]
     fault = (type(env).__name__, type(error).__name__, place.filename, place.lineno)
     if fault not in _logged:
         _logged.add(fault)
-        logger.warning("%s failed; told once, and recorded each time", fault[0], exc_info=True)
+        logger.warning("%s failed; logged once, recorded each time", fault[0], exc_info=True)
 
 
 def _normalised(env: BaseEnv, action: Action, result: Any) -> Transition:
@@ -200,7 +202,9 @@ def _normalised(env: BaseEnv, action: Action, result: Any) -> Transition:
     truncated = truncated and not terminated
     env.done = terminated or truncated
     if not env.done and observation is None:
-        raise EnvironmentFailure(f"{type(env).__name__}.step() gave no observation to go on from")
+        raise EnvironmentFailure(
+            f"{type(env).__name__}.step() returned no observation, but the episode continues"
+        )
     answered = terminated and action.type is ActionType.ANSWER
     ended = EndReason.ANSWERED if answered else EndReason.ENVIRONMENT
     return Transition(
@@ -215,7 +219,7 @@ def _normalised(env: BaseEnv, action: Action, result: Any) -> Transition:
 
 
 def _observation(value: Any) -> Observation | None:
-    """A mapping, or a text for short; nothing and an empty mapping are no observation."""
+    """The observation as a dict. None and an empty mapping become None; a string is wrapped."""
     if value is None or isinstance(value, Mapping):
         return dict(value) if value else None
     if isinstance(value, str):
@@ -226,7 +230,7 @@ def _observation(value: Any) -> Observation | None:
 def _reward(value: Any) -> float | None:
     if value is None:
         return None
-    # float() takes strings, "nan" among them.
+    # float() accepts strings, including "nan".
     if isinstance(value, str | bytes):
         raise EnvironmentFailure(f"a reward must be a number or None, not {value!r}")
     try:
@@ -239,7 +243,7 @@ def _reward(value: Any) -> float | None:
 
 
 def _info(value: Any) -> dict[str, Any]:
-    """``info`` as JSON has it; numpy scalars become numbers."""
+    """``info`` converted to JSON types; numpy scalars become numbers."""
     try:
         text = json.dumps(value or {}, ensure_ascii=False, allow_nan=False, default=_plain)
         info = json.loads(valid_unicode(text))

@@ -1,17 +1,16 @@
 """Rollouts: a policy acts in environments, and every token of it is recorded.
 
-1. `Trajectory` is a small state machine — context → action → environment → context … — that knows
-   tokens, limits and rows, and neither models nor text. Its `Window` decides what the policy sees
-   of a stream that has become too long.
-2. `collect` drives thousands of them on one event loop: the engine samples, the chat format reads
-   and writes turns, the environment executes.
-3. The `Turnstile` of the deterministic mode lets no trajectory generate before all have arrived:
-   batches, and with them the bytes of the tables, do not depend on how long tools take.
-4. `run_trajectories` is the door for stages: policy folder, tables and parameters in, tables out.
-5. `check_played` refuses a batch in which nothing could be played.
-6. `play_demonstrations` lets a scripted agent play instead of a policy.
-7. `replay_trajectories` executes recorded actions again, and says where that is not what was
-   recorded.
+1. `Trajectory` is a small state machine: context → action → environment → context … It knows
+   tokens, limits and rows, but neither models nor text. Its `Window` decides which tokens the
+   policy sees if the stream becomes too long.
+2. `collect` runs thousands of trajectories on one event loop: the engine samples, the chat format
+   formats and parses turns, the environment executes actions.
+3. In deterministic mode, a `Turnstile` lets no trajectory generate before all have arrived. So
+   batches, and the bytes of the tables, do not depend on how long tools take.
+4. Stages call `run_trajectories`: policy folder, tables and parameters in, tables out.
+5. `check_played` refuses a batch in which no trajectory could be played.
+6. `play_demonstrations` runs a scripted agent instead of a policy.
+7. `replay_trajectories` executes recorded actions again and reports all differences.
 """
 
 from agent_r1.rollout.collector import StaleWeightsError, collect

@@ -1,4 +1,4 @@
-"""Which trajectories start together, and which of them share a prompt."""
+"""Group trajectories that start together, and those that share a prompt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent_r1.rollout.trajectory import Trajectory
 
 
 def by_group(trajectories: Iterable[Trajectory], size: int) -> list[list[Trajectory]]:
-    """Trajectories by group, in parts of at most ``size``."""
+    """Trajectories of each group, in lists of at most ``size``."""
     groups: dict[str, list[Trajectory]] = {}
     for trajectory in trajectories:
         groups.setdefault(trajectory.request.group_id, []).append(trajectory)
@@ -20,7 +20,7 @@ def by_group(trajectories: Iterable[Trajectory], size: int) -> list[list[Traject
 
 
 def same_prompts(trajectories: Iterable[Trajectory]) -> list[list[Trajectory]]:
-    """Members of a group whose prompts are equal, token for token."""
+    """Trajectories that have the same group and the same prompt, token for token."""
     prompts: dict[tuple[str, tuple[int, ...]], list[Trajectory]] = {}
     for trajectory in trajectories:
         key = (trajectory.request.group_id, tuple(trajectory.pending))

@@ -1,16 +1,16 @@
-"""The event loop: every live trajectory is a task of it, and the engine serves them together.
+"""Collect trajectories: each is a task on one event loop, and the engine serves them together.
 
-1. Trajectories start in cohorts: the environments reset, and a prompt that several members of a
+1. Trajectories start in cohorts. The environments reset, and a prompt that several members of a
    group share is computed once and forked.
-2. Each then goes round: sample an action, read it, execute it, append what came back, and move
-   the window if that is too long.
-3. Deterministic mode: a cohort is a fixed wave of ``concurrency`` trajectories, and a turnstile
-   stands before every generation. Otherwise a cohort is a group, and the next one starts as soon
+2. Then each trajectory repeats: sample an action, parse it, execute it, append the observation, and
+   move the window if the context is full.
+3. In deterministic mode, a cohort has ``concurrency`` trajectories, and all of them wait for each
+   other before every generation. Otherwise a cohort is a group, and the next group starts as soon
    as there is room.
-4. Where a tool is down for everyone (`Outages`), the trajectories that met it end, not scored.
+4. If a tool is down for all trajectories (`Outages`), those that met the outage end, not scored.
 
-A fault of an environment or a tool is data in the tables. A fault of the engine or of this program
-ends the collection: everything is cancelled, and the first error is raised as it is.
+A fault of an environment or a tool is recorded in the tables. A fault of the engine or of this
+program ends the collection: all tasks are cancelled, and the first error is raised unchanged.
 """
 
 from __future__ import annotations
@@ -35,20 +35,23 @@ from agent_r1.rollout.table import build_tables
 from agent_r1.rollout.trajectory import Phase, Trajectory
 from agent_r1.rollout.turnstile import Room, Turnstile
 
+Tables = tuple[pd.DataFrame, pd.DataFrame]
+"""``rollouts`` and ``rollout_timings``."""
+
 MakeEnvironment = Callable[[Mapping[str, Any]], BaseEnv]
-"""A row of the tasks table → a new episode of it."""
+"""A row of the tasks table → a new episode of this task."""
 
 
 class OnProgress(Protocol):
-    """Told now and then how far the collection is."""
+    """A callback that reports the progress of a collection."""
 
     def __call__(self, done: int, total: int, tokens: int) -> None:
-        """Ended trajectories, all trajectories, tokens sampled so far."""
+        """Number of ended trajectories, of all trajectories, and of tokens sampled so far."""
         ...
 
 
 class StaleWeightsError(RuntimeError):
-    """The engine does not hold the weights that the rollouts are said to come from."""
+    """The engine does not hold the weights that the rollouts should come from."""
 
 
 def collect(
@@ -58,32 +61,32 @@ def collect(
     requests: Sequence[TrajectoryRequest],
     parameters: RolloutParameters,
     on_progress: OnProgress | None = None,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run all trajectories to their ends with the weights that the engine holds; also inside a
+) -> Tables:
+    """Run all trajectories to their ends with the engine's weights. This also works inside a
     running event loop, such as a notebook's.
 
     Args:
-        engine: with the policy's weights loaded; its ``weight_version`` becomes
+        engine: an engine with the policy's weights; its ``weight_version`` becomes
             ``policy_version``.
-        chat: how turns are written and read.
-        make_environment: a new episode of a task; may raise `EnvironmentFailure`.
-        requests: trajectory ids must be distinct.
+        chat: formats and parses turns.
+        make_environment: makes a new episode of a task; may raise `EnvironmentFailure`.
+        requests: the trajectories to run; their ids must be distinct.
         parameters: limits, sampling, order.
         on_progress: called after every action, on the event loop.
 
     Returns:
-        the tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id, step_index).
+        The tables ``rollouts`` and ``rollout_timings``, sorted by (trajectory_id, step_index).
 
     Raises:
         ValueError: two requests have the same trajectory id.
-        StaleWeightsError: the engine's weights changed meanwhile.
+        StaleWeightsError: the engine's weights changed during the collection.
     """
     names = [request.trajectory_id for request in requests]
     if len(set(names)) < len(names):
         twice = next(name for name in sorted(names) if names.count(name) > 1)
         raise ValueError(f"trajectory id '{twice}' is requested more than once")
     collection = _Collection(engine, chat, make_environment, parameters, on_progress, len(requests))
-    return build_tables(run_until_done(collection.run(requests)))
+    return run_until_done(collection.run(requests))
 
 
 class _Collection:
@@ -107,7 +110,7 @@ class _Collection:
         self._done = 0
         self._tokens = 0
 
-    async def run(self, requests: Sequence[TrajectoryRequest]) -> list[Trajectory]:
+    async def run(self, requests: Sequence[TrajectoryRequest]) -> Tables:
         trajectories = [
             Trajectory(request, self._parameters, self._version)
             for request in sorted(requests, key=lambda request: request.trajectory_id)
@@ -124,7 +127,9 @@ class _Collection:
         self._outages.conclude()
         for trajectory in trajectories:
             self._end_if_affected(trajectory)
-        return trajectories
+        # Here, not after the loop has ended: building tables can trigger garbage collection, and a
+        # coroutine that ignores its cancellation may spin if it is collected without a loop.
+        return build_tables(trajectories)
 
     async def _play_when_free(self, group: Sequence[Trajectory], room: Room) -> None:
         await room.enter(len(group))
@@ -155,7 +160,7 @@ class _Collection:
             key = state_key(environment)
         except EnvironmentFailure as failure:
             trajectory.fail(str(failure))
-            if environment is not None:  # it may have opened something before it failed
+            if environment is not None:  # it may have acquired resources before it failed
                 await finish(environment)
             return None
         prompt = self._chat.prompt_ids(observation, environment.tools)
@@ -165,7 +170,7 @@ class _Collection:
         return environment
 
     async def _share_prompt(self, members: Sequence[Trajectory]) -> None:
-        """Compute the members' prompt once. Alone, a member's first generation does it."""
+        """Compute the members' prompt once. For a single member, its first generation does it."""
         if len(members) < 2:
             return
         shared = f"{members[0].id}#prompt"
@@ -211,8 +216,8 @@ class _Collection:
     async def _sample(self, trajectory: Trajectory, environment: BaseEnv) -> Action:
         if self._engine.weight_version != self._version:
             raise StaleWeightsError(
-                f"rollouts of policy '{self._version}' were under way when the engine was given "
-                f"'{self._engine.weight_version}'"
+                f"the engine loaded '{self._engine.weight_version}' while trajectories of policy "
+                f"'{self._version}' were running"
             )
         started_at = datetime.now(UTC)
         if trajectory.pending_window is not None:
@@ -234,14 +239,16 @@ class _Collection:
             *(trajectory.id, len(trajectory.rows) - 1, name, outcome.tool_results),
             environment.options.unavailable_after,
         )
-        told = outcome.observation
+        observation = outcome.observation
         sampled = trajectory.rows[-1]["action_token_ids"]
-        appended = [] if told is None else self._chat.observation_ids(told, sampled)
+        appended = []
+        if observation is not None:
+            appended = self._chat.observation_ids(observation, sampled)
         if outcome.tool_results:
             environment.tool_budget.tokens += len(appended)
         trajectory.observe(
             outcome,
-            observation=None if told is None else observation_text(told),
+            observation=None if observation is None else observation_text(observation),
             appended_ids=appended,
             state_key=outcome.state_key,
             tool_ms=tool_ms,
@@ -249,7 +256,7 @@ class _Collection:
         )
 
     def _end_if_affected(self, trajectory: Trajectory) -> bool:
-        """Whether the trajectory met an outage; it then has ended there."""
+        """End the trajectory if it met an outage. Returns whether it did."""
         met = self._outages.met_by(trajectory.id)
         if met is not None:
             trajectory.fail_since(met.step, met.info)

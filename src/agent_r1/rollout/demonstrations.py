@@ -1,7 +1,7 @@
-"""Demonstrations: a scripted agent plays training tasks through the same loop as any policy.
+"""Demonstrations: a scripted agent plays training tasks in the same loop as any policy.
 
-`agent_r1.tasks.demonstrations` decides what the agent does, right or wrong. Here its turns are
-written in the policy's chat format, and the tools are really called.
+`agent_r1.tasks.demonstrations` decides the agent's turns, correct or wrong. This module writes them
+in the policy's chat format, and the tools are really called.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ def play_demonstrations(
     ``scripted``.
 
     Args:
-        policy: a policy's folder; its tokenizer writes the turns.
-        tasks: the conformed tasks table; the tasks of the split ``train`` are demonstrated.
+        policy: a policy's folder; its tokenizer encodes the turns.
+        tasks: the conformed tasks table. The tasks of the split ``train`` are demonstrated.
         documents: the conformed corpus.
-        demonstrations, environment, chat, rollout: the parameter groups of these names.
-        seed: the experiment's.
+        demonstrations, environment, chat, rollout: the parameter groups with these names.
+        seed: the experiment's seed.
         on_progress: see `agent_r1.rollout.run.Run`.
 
     Raises:
-        DemonstrationError: a task cannot be demonstrated, or an episode needs more tokens than
-            ``rollout`` allows an action.
+        DemonstrationError: a task cannot be demonstrated, or an action needs more tokens than
+            ``rollout`` allows.
         ParameterError: all prompts are too long.
         BrokenEnvironmentError: the infrastructure failed in every episode.
     """
@@ -82,8 +82,8 @@ def play_demonstrations(
         )
     except ScriptError as error:
         raise DemonstrationError(
-            f"{error}: set rollout.max_tokens_per_step ({rollout.max_tokens_per_step}) or "
-            f"rollout.max_context_tokens ({rollout.max_context_tokens}) higher"
+            f"{error}: increase rollout.max_tokens_per_step ({rollout.max_tokens_per_step}) or "
+            f"rollout.max_context_tokens ({rollout.max_context_tokens})"
         ) from error
     check_played(rollouts, rollout)
     return rollouts
@@ -95,13 +95,13 @@ def _render(
     """The token ids of each turn.
 
     Raises:
-        DemonstrationError: the chat format cannot write one of them.
+        DemonstrationError: the chat format cannot represent a turn.
     """
     tools = make(task).tools
     try:
         return [format_.render_action(turn.action, turn.thought, tools) for turn in turns]
     except ValueError as error:
         raise DemonstrationError(
-            f"the script of task '{task['task_id']}': {error}. Choose another chat.format, or "
-            "do without demonstrations: demonstrations.count 0, sft.enabled false"
+            f"the script of task '{task['task_id']}': {error}. Choose another chat.format, or skip "
+            "demonstrations: set demonstrations.count to 0 and sft.enabled to false"
         ) from error

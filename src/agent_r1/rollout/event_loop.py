@@ -1,4 +1,4 @@
-"""How coroutines are run: from code that is not async, and many at the same time."""
+"""Run coroutines: from synchronous code, and many at the same time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 
 def run_until_done(work: Coroutine[Any, Any, T]) -> T:
-    """The result of ``work``, also where a loop is running already: a notebook has one. There it
-    runs in a thread of its own, and the caller's loop stands still."""
+    """Run ``work`` and return its result. If an event loop is running already, as in a notebook,
+    ``work`` runs in a separate thread, and the caller's loop waits."""
 
     def run() -> None:
         try:
             outcome.append(_run(work))
-        except BaseException as error:  # handed to the caller, who raises it
+        except BaseException as error:  # raised again in the caller's thread
             failure.append(error)
 
     outcome: list[T] = []
@@ -36,7 +36,7 @@ def run_until_done(work: Coroutine[Any, Any, T]) -> T:
 
 
 def _run(work: Coroutine[Any, Any, T]) -> T:
-    """`asyncio.run`, which would wait for ever for a tool's coroutine that nothing can end."""
+    """Like `asyncio.run`, but does not wait forever for a coroutine that ignores cancellation."""
     runner = asyncio.Runner()
     try:
         return runner.run(work)
@@ -49,7 +49,7 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _all_ended() -> bool:
-    """Cancel what is left over; false if some of it goes on all the same."""
+    """Cancel the remaining tasks. False if some of them continue nevertheless."""
     left = asyncio.all_tasks() - {asyncio.current_task()}
     for task in left:
         task.cancel()
@@ -65,7 +65,7 @@ def _loop_is_running() -> bool:
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results in order. The first error cancels the rest and is raised as it is."""
+    """The results in order. The first error cancels the rest and is raised unchanged."""
     tasks = [asyncio.ensure_future(one) for one in work]
     try:
         return await asyncio.gather(*tasks)

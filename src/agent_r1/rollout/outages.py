@@ -1,21 +1,21 @@
-"""Which tools are down for everyone, and which trajectories met that: a circuit breaker.
+"""A circuit breaker: find tools that are down for all trajectories, and who met the outage.
 
-1. Every result of every trajectory is noted. A failure that is not the agent's mistake (an
+1. Every tool result of every trajectory is noted. A failure that is not the agent's mistake (an
    exception or a timeout, after all attempts or as many as the step had time for) continues the
-   tool's *streak*; an answer ends it.
-   What the agent did wrong — unknown tool, bad arguments — says nothing about the tool.
-2. A streak of ``unavailable_after`` failures, whoever made the calls, means that the tool is down.
-   It is not called again in this collection: further calls get the status ``unavailable``.
-3. A small collection may have fewer calls than that: at its end, a tool that answered nobody, and
-   failed for two trajectories or more, is down as well.
-4. Trajectories in the streak, and those that are told ``unavailable``, are *affected*: their
-   records end at the step at which they met the outage first, truncated (``infrastructure``) and
-   not scored. It would be wrong to give them 0 for what no policy could do.
-5. `settle` takes in what was noted, in the order of trajectories, steps and calls. In deterministic
-   mode it is called when all live trajectories have finished a step: what is decided then does not
-   depend on which tool was faster.
+   tool's *streak*. A successful call ends it. Mistakes of the agent (unknown tool, bad arguments)
+   do not count.
+2. After a streak of ``unavailable_after`` failures, over all trajectories, the tool is down. It is
+   not called again in this collection: further calls get the status ``unavailable``.
+3. A small collection may have fewer calls than that. At its end, a tool is also down if no call
+   succeeded and calls of at least two trajectories failed.
+4. Trajectories in the streak, and those with a call that got ``unavailable``, are *affected*. Their
+   records end at the step that first met the outage, truncated (``infrastructure``) and not scored.
+   A reward of 0 would punish them for a failure that no policy can avoid.
+5. `settle` processes the noted results in the order of trajectories, steps and calls. In
+   deterministic mode it is called when all live trajectories have finished a step, so its decisions
+   do not depend on which tool was faster.
 
-A tool is one of an environment: two environments may each have a ``search``.
+A tool belongs to an environment: two environments may each have a tool ``search``.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ logger = logging.getLogger(__name__)
 
 
 class Met(NamedTuple):
-    """Where a trajectory met an outage."""
+    """The step at which a trajectory met an outage, and the outage."""
 
     step: int
     environment: str
     tool: str
     failure: str
-    """For people."""
+    """Text for the user."""
 
     @property
     def info(self) -> dict[str, str]:
-        """What the trajectory's last row says about it."""
+        """``info`` of the trajectory's last row."""
         return {"failure": self.failure, "unavailable_tool": f"{self.environment}.{self.tool}"}
 
 
@@ -54,7 +54,7 @@ class _Noted(NamedTuple):
 
 
 class Outages:
-    """A state machine; it knows no model, no loop and no environment."""
+    """A pure state machine: it depends on no model, event loop or environment."""
 
     def __init__(self) -> None:
         self._noted: list[_Noted] = []
@@ -65,11 +65,11 @@ class Outages:
         self._affected: dict[str, Met] = {}
 
     def unavailable(self, environment: str) -> dict[str, str]:
-        """The environment's tools that are down, and why."""
+        """The environment's tools that are down → the reason."""
         return self._down.get(environment, {})
 
     def met_by(self, trajectory: str) -> Met | None:
-        """The first outage that affected a trajectory; None for none."""
+        """The first outage that affected a trajectory; None if there is none."""
         return self._affected.get(trajectory)
 
     def note(
@@ -80,19 +80,19 @@ class Outages:
         results: Sequence[ToolResult],
         limit: int | None,
     ) -> None:
-        """Results of a step; ``limit`` is the environment's ``unavailable_after``."""
+        """Note the results of a step. ``limit`` is the environment's ``unavailable_after``."""
         if results:
             self._noted.append(_Noted(trajectory, step, environment, tuple(results), limit))
 
     def settle(self) -> None:
-        """Decide on what was noted since the last time."""
+        """Process the results noted since the last call."""
         noted, self._noted = self._noted, []
         for one in sorted(noted, key=lambda one: (one.trajectory, one.step)):
             for result in one.results:
                 self._take(one, result)
 
     def conclude(self) -> None:
-        """Decide, at the end of a collection, on tools that failed for everyone who called them."""
+        """At the end of a collection, find tools that failed for all trajectories using them."""
         self.settle()
         for tool, streak in list(self._streaks.items()):
             if tool not in self._answered and len({trajectory for trajectory, _ in streak}) > 1:
@@ -107,7 +107,7 @@ class Outages:
             if result.status in (ToolStatus.OK, ToolStatus.OVERSIZED):
                 self._streaks.pop(tool, None)
                 self._answered.add(tool)
-        elif result.name in down:  # made before the tool was known to be down
+        elif result.name in down:  # called before the tool was known to be down
             self._affect(one.trajectory, one.step, tool)
         elif one.limit is not None:
             streak = self._streaks.setdefault(tool, [])
@@ -124,7 +124,7 @@ class Outages:
         self._down.setdefault(environment, {})[name] = why
         logger.warning(
             "%s (environment '%s'). It is not called again in this collection, and trajectories "
-            "that met this are not scored",
+            "that met the outage are not scored",
             *(why, environment),
         )
         for trajectory, step in streak:

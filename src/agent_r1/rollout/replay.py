@@ -1,17 +1,20 @@
-"""Replay: the recorded actions are executed again, and everything that follows is compared.
+"""Replay: execute recorded actions again and compare all their consequences with the record.
 
-1. Tokens come from the record (`RecordedEngine`); all else is done anew by the loop that made the
-   record: prompts, parsing, tools, rewards of the environment, limits, ends.
-2. What was attempted does not come from the record but from the requests of the stage, so that a
-   trajectory that was removed or invented, or another temperature or seed, is found too.
-3. Each column of ``rollouts`` is compared, value by value: environments must be deterministic.
-4. A failure of the infrastructure cannot be repeated. Its row is counted as skipped, but must be
-   what the loop writes for such a failure at this place, and no step may follow it.
+1. Action tokens come from the record (`RecordedEngine`). The loop that made the record computes
+   everything else again: prompts, parsing, tools, the environment's rewards, limits, ends.
+2. The list of trajectories comes from the requests of the stage, not from the record. So a replay
+   also finds removed or invented trajectories and changed temperatures or seeds.
+3. Each column of ``rollouts`` is compared, value by value. So environments must be deterministic.
+4. An infrastructure failure cannot be repeated. Its row counts as skipped, but it must equal the
+   row that the loop writes for such a failure at this step, and no step may follow it.
 
-Not found: a log-prob that is wrong (`compute_logprobs` is what scores tokens anew), tokens that
-another policy sampled, a record whose actions *and* consequences were exchanged for those of
-another real episode of the same task, and a failure that was invented with all that belongs to it
-(it shows in the number of skipped steps alone).
+A replay does not find:
+
+* a wrong log-prob (`compute_logprobs` scores tokens again);
+* tokens that another policy sampled;
+* a record whose actions *and* consequences were replaced by those of another real episode of the
+  same task;
+* a consistently invented failure (only the number of skipped steps shows it).
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from agent_r1.tables.differences import Difference, compare_tables
 
 _Row = dict[str, Any]
 
-_FAILED: Mapping[str, Any] = {
+_FAILED: _Row = {
     "observation": None,
     "env_reward": None,
     "terminated": False,
@@ -45,26 +48,26 @@ _FAILED: Mapping[str, Any] = {
     "end_reason": EndReason.INFRASTRUCTURE.value,
     "final_token_ids": [],
 }
-"""What the loop writes where the environment fails after an action."""
+"""The values that the loop writes if the environment fails after an action."""
 _REPORTED = ("tool_results", "info")
-"""Columns of a failed step that only the failure itself could tell."""
+"""Columns of a failed step whose values only the failure itself determines."""
 
 
 @dataclass(frozen=True, eq=False)
 class Replay:
-    """What a replay found."""
+    """The result of a replay."""
 
     compared: int
-    """Steps that the record or the replay has, without those that were skipped."""
+    """Number of steps in the record or the replay, without skipped ones."""
     matching: int
-    """Of those, how many are the same in every column."""
+    """Number of compared steps that are equal in every column."""
     skipped: int
-    """Recorded steps at which the infrastructure failed. They are in neither number above, but may
-    have differences."""
+    """Number of recorded steps at which the infrastructure failed. Neither number above includes
+    them, but they may have differences."""
     differences: list[Difference]
-    """By trajectory, step and column; empty if the record is what happens."""
+    """Sorted by trajectory, step and column; empty if the replay equals the record."""
     rollouts: pd.DataFrame
-    """What should have been recorded; scoring it gives the rewards that should have been."""
+    """The replayed table: what should have been recorded. Scoring it gives the correct rewards."""
 
 
 def replay_trajectories(
@@ -82,17 +85,17 @@ def replay_trajectories(
 
     Args:
         rollouts: the recorded table.
-        requests: what the stage attempted, made from its own inputs.
-        documents: the corpus that the environment's tools worked on.
+        requests: the stage's requests, made from the stage's inputs.
+        documents: the corpus of the environment's tools.
         tokenizer: a Hugging Face folder with the policy's tokenizer; weights are not needed.
-        rollout, environment, chat: the stage's parameter groups of these names.
-        policy_version: sha256 of the policy that acted; None for what most rows say, so that only
-            rows that disagree are found.
+        rollout, environment, chat: the stage's parameter groups with these names.
+        policy_version: sha256 of the policy that acted. None for the version in most rows; then
+            only rows that disagree with it are found.
         on_progress: called with (ended trajectories, all trajectories, tokens replayed).
 
     Raises:
         SchemaError: ``rollouts`` or ``documents`` does not fit its schema.
-        ParameterError: an environment, option or tokenizer that does not exist.
+        ParameterError: an environment, an option or the tokenizer does not exist.
         ValueError: two requests have the same trajectory id.
     """
     return replay_with(
@@ -115,12 +118,13 @@ def replay_with(
     policy_version: str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Replay:
-    """`replay_trajectories` with a chat format and environments that exist already."""
+    """`replay_trajectories` with an existing chat format and environment factory."""
     recorded = tables.conform(rollouts, "rollouts")
     engine = RecordedEngine(recorded, policy_version)
     failed = [row for row in _rows(recorded) if row["end_reason"] == EndReason.INFRASTRUCTURE]
     failures = _first_of_each(failed)
-    played, unplayed = [], []
+    played: list[TrajectoryRequest] = []
+    unplayed: list[TrajectoryRequest] = []
     for request in requests:
         never_began = _never_began(failures.get(request.trajectory_id))
         (unplayed if never_began else played).append(request)
@@ -151,7 +155,7 @@ def _key(row: _Row) -> tuple[str, int]:
 
 
 def _first_of_each(rows: Sequence[_Row]) -> dict[str, _Row]:
-    """The earliest of these rows of each trajectory."""
+    """Trajectory id → the earliest of its rows."""
     first: dict[str, _Row] = {}
     for row in sorted(rows, key=_key):
         first.setdefault(row["trajectory_id"], row)
@@ -167,19 +171,19 @@ def _never_began(failure: _Row | None) -> bool:
 
 
 def _expected(row: _Row, failures: Mapping[str, _Row]) -> list[_Row]:
-    """A replayed row, as it is if the environment fails where it is recorded to have failed."""
+    """A replayed row as it is if the environment fails at the recorded failure; [] after it."""
     failure = failures.get(row["trajectory_id"])
     if failure is None or row["step_index"] < failure["step_index"]:
         return [row]
     if row["step_index"] > failure["step_index"]:
         return []
-    if row["action_type"] == ActionType.CUT:  # no environment got to see it, so none failed
+    if row["action_type"] == ActionType.CUT:  # it never reached the environment
         return [row]
     return [_as_reported(row | _FAILED, failure)]
 
 
 def _failed_start(request: TrajectoryRequest, parameters: RolloutParameters, version: str) -> _Row:
-    """The row of a trajectory whose environment did not start."""
+    """The row of a trajectory whose environment failed to start."""
     trajectory = Trajectory(request, parameters, version)
     trajectory.fail("")
     return trajectory.rows[0]

@@ -1,4 +1,4 @@
-"""Which tasks are attempted, how often, and with which seeds."""
+"""Choose the tasks to attempt, and make requests with ids and seeds for each attempt."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ class TrajectoryRequest:
     """One attempt at a task."""
 
     trajectory_id: str
-    """``{iteration}/{task_id}/{sample_index}``; also the name of the engine's session."""
+    """``{iteration}/{task_id}/{sample_index}``; also the name of the engine's token stream."""
     task: Mapping[str, Any]
     """A row of the tasks table."""
     group_id: str
-    """Attempts that are compared with each other; equal prompts of a group are computed once."""
+    """Attempts with one group id are compared with each other. They share equal prompts."""
     sample_index: int
     temperature: float
     """0 is greedy."""
     seed: int
-    """Each step's sampling seed is derived from it."""
+    """The sampling seeds of the steps are derived from it."""
 
 
 def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> pd.DataFrame:
-    """The training tasks of one iteration: drawn without replacement, epoch after epoch.
+    """The training tasks of one iteration, drawn without replacement within an epoch.
 
-    Each epoch has an order of its own; what an epoch leaves over after its last whole batch is
-    left out. The choice depends on the arguments alone, so any iteration can be rerun by itself.
+    Each epoch has its own order. Tasks that remain after the last complete batch of an epoch are
+    skipped. The choice depends only on the arguments, so any iteration can be rerun alone.
 
     Args:
         tasks: the tasks table.
-        count: tasks of an iteration.
-        position: iterations before this one.
-        seed: the experiment's.
+        count: number of tasks per iteration.
+        position: number of iterations before this one.
+        seed: the experiment's seed.
 
     Raises:
         ParameterError: there are fewer training tasks than ``count``.
@@ -49,8 +49,8 @@ def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> p
     train = _training_tasks(tasks)
     if len(train) < count:
         raise ParameterError(
-            f"rollout.tasks_per_iteration is {count}, but there are only {len(train)} tasks in "
-            "the split 'train'"
+            f"rollout.tasks_per_iteration is {count}, but the split 'train' has only "
+            f"{len(train)} tasks"
         )
     epoch, batch = divmod(position, len(train) // count)
     order = np.random.default_rng(derive_seed(seed, "task_order", epoch)).permutation(len(train))
@@ -58,15 +58,15 @@ def select_tasks(tasks: pd.DataFrame, count: int, position: int, seed: int) -> p
 
 
 def drawing_order(tasks: pd.DataFrame, count: int, position: int, seed: int) -> pd.DataFrame:
-    """All training tasks, in the order in which an iteration that needs further ones draws them.
+    """All training tasks, in the order in which an iteration draws them if it needs more than its
+    batch.
 
-    First its own batch, as `select_tasks` gives it, then all the others in an order of the
-    iteration's own. The further ones do not move the walk through the epochs, so no iteration
-    depends on how many an earlier one drew: each task still is in one batch per epoch, none is
-    skipped, and it may be drawn again by another iteration of the same epoch, but never twice by
-    the same.
+    First comes the iteration's own batch from `select_tasks`, then all other tasks in an order that
+    depends on the iteration. Drawing further tasks does not change the batches of an epoch, so no
+    iteration depends on how many tasks an earlier one drew. Another iteration of the same epoch may
+    draw a task again, but no iteration draws a task twice.
 
-    Args and errors are those of `select_tasks`.
+    Arguments and errors are those of `select_tasks`.
     """
     batch = select_tasks(tasks, count, position, seed)
     others = _training_tasks(tasks)
@@ -86,10 +86,10 @@ def group_requests(
     seed: int,
     stage: str,
 ) -> list[TrajectoryRequest]:
-    """A group of attempts for each task, one for each of ``temperatures``.
+    """A group of attempts for each task, with one attempt per temperature.
 
-    The seed of each attempt is derived from (seed, iteration, stage, trajectory id): no two of a
-    group, or of a run, are the same.
+    The seed of an attempt is derived from (seed, iteration, stage, trajectory id), so attempts of a
+    group, or of a run, have different seeds.
     """
     rows: list[Mapping[str, Any]] = tables.to_arrow(tasks, "tasks", extra="drop").to_pylist()
     requests = []

@@ -1,4 +1,4 @@
-"""The door for stages: a policy folder, tables and parameters in, tables out."""
+"""Run trajectories for a stage: policy folder, tables and parameters in, tables out."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ step_index). The callback is called with (ended trajectories, all trajectories, 
 def environment_factory(
     parameters: EnvironmentParameters, documents: pd.DataFrame
 ) -> MakeEnvironment:
-    """Makes the environment that each task names, over a corpus that all of them share.
+    """A function that makes the environment that a task names. All share one corpus.
 
-    ``parameters.options`` are for the environment ``parameters.name``; the tasks of others get what
-    ``parameters.others`` says, or the defaults of those.
+    ``parameters.options`` are the options of the environment ``parameters.name``. Tasks of another
+    environment get its options in ``parameters.others``, or its defaults.
 
     Raises:
-        ParameterError: the environment or one of its options is unknown, or an MCP server among
-            them does not start.
+        ParameterError: an environment or one of its options is unknown, or an MCP server does not
+            start.
         MissingExtraError: a package that an environment or MCP needs is not installed.
         SchemaError: ``documents`` does not fit its schema.
     """
-    connect_servers(parameters)  # now: a server that does not start is no fault of a trajectory
+    connect_servers(parameters)  # now: a server that does not start is not a fault of a trajectory
     options = environment_options(parameters)
     resources = Resources(documents)
 
@@ -61,10 +61,10 @@ def environment_factory(
 
 
 def connect_servers(parameters: EnvironmentParameters) -> None:
-    """Start the MCP servers of all environments; one that runs already is left alone.
+    """Start the MCP servers of all environments that do not run yet.
 
     Raises:
-        ParameterError: one does not start, or has not the tools that are named.
+        ParameterError: a server does not start, or lacks a tool that the options name.
     """
     for options in environment_options(parameters).values():
         for name, server in options.mcp.items():
@@ -81,7 +81,7 @@ def run_trajectories(
     chat: ChatParameters,
     on_progress: OnProgress | None = None,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Run trajectories of a policy once; see `prepare_run` for arguments and errors."""
+    """Run trajectories of a policy once. Arguments and errors are those of `prepare_run`."""
     run = prepare_run(engine, policy, documents, rollout, environment, chat)
     return run(requests, on_progress)
 
@@ -94,18 +94,19 @@ def prepare_run(
     environment: EnvironmentParameters,
     chat: ChatParameters,
 ) -> Run:
-    """Load a policy into the engine, and give what lets it act, as often as is needed.
+    """Load a policy into the engine and return a function that runs trajectories with it, any
+    number of times.
 
     Args:
-        engine: takes the policy's weights, unless it has them already.
-        policy: a Hugging Face folder with a tokenizer; its content's sha256 is its version.
-        documents: the corpus; what environments make of it they share over all runs.
-        rollout, environment, chat: the parameter groups of these names.
+        engine: loads the policy's weights, unless it has them already.
+        policy: a Hugging Face folder with a tokenizer. The sha256 of its content is its version.
+        documents: the corpus. Environments of all runs share its index.
+        rollout, environment, chat: the parameter groups with these names.
 
     Raises:
-        ParameterError: an environment, option or tokenizer that does not exist, or a context that
-            is longer than what the policy was built for.
-        StaleWeightsError: the engine did not take the policy.
+        ParameterError: an environment, an option or the tokenizer does not exist, or the context is
+            longer than the policy's maximal length.
+        StaleWeightsError: the engine did not load the policy.
     """
     make = environment_factory(environment, documents)
     format_ = check_policy(policy, rollout, chat)
@@ -125,11 +126,12 @@ def prepare_run(
 
 
 def check_policy(policy: Path, rollout: RolloutParameters, chat: ChatParameters) -> ChatFormat:
-    """How a policy writes its turns, if it can; reads its tokenizer and config, and no weights.
+    """The chat format for a policy. Reads its tokenizer and config, but not its weights.
 
     Raises:
-        ParameterError: it has no tokenizer, or the context is longer than what it was built for.
-        ChatTemplateError: its chat template does not go with ``chat``.
+        ParameterError: the policy has no tokenizer, or the context is longer than its maximal
+            length.
+        ChatTemplateError: its chat template does not fit ``chat``.
     """
     format_ = make_format(chat, load_tokenizer(policy))
     _check_context(Path(policy), rollout)
@@ -137,15 +139,15 @@ def check_policy(policy: Path, rollout: RolloutParameters, chat: ChatParameters)
 
 
 def _check_context(policy: Path, rollout: RolloutParameters) -> None:
-    """Now, and not when the first long trajectory gets there. A folder without a config has no
-    model, and is for an engine that needs none."""
+    """Refuse a context that is too long now, not at the first long trajectory. A folder without a
+    config has no model and is for an engine that needs none."""
     if not (policy / "config.json").is_file():
         return
-    # Not from the JSON: GPT-2 has another name for it, and multimodal models have it deeper down.
+    # Not from the JSON: GPT-2 has another name for it, and multimodal models nest it.
     config = AutoConfig.from_pretrained(policy, local_files_only=True).get_text_config()
     positions = getattr(config, "max_position_embeddings", None)
     if positions is not None and rollout.max_context_tokens > positions:
         raise ParameterError(
-            f"rollout.max_context_tokens is {rollout.max_context_tokens}, but the policy was built "
-            f"for {positions} positions (max_position_embeddings in its config.json)"
+            f"rollout.max_context_tokens is {rollout.max_context_tokens}, but the policy has only "
+            f"{positions} positions (max_position_embeddings in its config.json)"
         )

@@ -1,4 +1,4 @@
-"""From trajectories to tables."""
+"""Build tables from trajectories."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from agent_r1.rollout.trajectory import Trajectory
 
 
 def build_tables(trajectories: Iterable[Trajectory]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rollouts and the timings, a row per step, sorted by (trajectory_id, step_index)."""
+    """The tables ``rollouts`` and ``rollout_timings``: one row per step, sorted by
+    (trajectory_id, step_index)."""
     ordered = sorted(trajectories, key=lambda trajectory: trajectory.id)
     rows = [row for trajectory in ordered for row in trajectory.rows]
     timings = [row for trajectory in ordered for row in trajectory.timings]
@@ -21,7 +22,7 @@ def build_tables(trajectories: Iterable[Trajectory]) -> tuple[pd.DataFrame, pd.D
 
 
 def _table(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """Column by column: half the time of row by row."""
+    """Build column by column, which takes half the time of row by row."""
     schema = schemas.SCHEMAS[name]
     columns = [pa.array([row[field.name] for row in rows], type=field.type) for field in schema]
     return tables.to_frame(pa.Table.from_arrays(columns, schema=schema))

@@ -1,23 +1,22 @@
-"""A trajectory as a state machine that knows tokens and limits, not models and not text.
+"""A trajectory as a state machine that knows tokens and limits, but neither models nor text.
 
     CONTEXT --begin--> ACTION --act--> ENVIRONMENT --observe--> ACTION …
        |                  |                |
        +---- fail --------+-- a limit -----+-- the end --> ENDED
 
 1. `begin` appends the prompt. A prompt that leaves no room for an action ends the trajectory with
-   one row without an action (`prompt_too_long`); so does an environment that fails to reset
+   one row without an action (`prompt_too_long`). So does an environment that fails to reset
    (`infrastructure`, not scored).
-2. `act` appends a sampled action and opens a row. An action that was cut ends the trajectory: for
-   `token_budget` if it used all tokens of a step, for `context_overflow` if the context was full.
-3. `observe` completes the row with what the environment answered, and appends the observation to
-   the stream. A trajectory that may not act again ends truncated (`max_steps`,
-   `context_overflow`); what was appended is kept as ``final_token_ids``, as far as the window
-   allows.
-4. The stream only ever grows by appended ids, so each prompt starts with the one before it plus
-   the action that was sampled, token for token, but for what the window dropped between
+2. `act` appends a sampled action and opens a row. A cut action ends the trajectory: with
+   `token_budget` if it used all tokens of a step, with `context_overflow` if the context is full.
+3. `observe` completes the row with the environment's response and appends the observation to the
+   stream. A trajectory that may not act again ends truncated (`max_steps`, `context_overflow`).
+   Its last observation is kept as ``final_token_ids``, as far as the window allows.
+4. The stream only grows by appended ids. So each context starts with the previous context and the
+   sampled action, token for token, except for tokens that the window dropped in between
    (`agent_r1.rollout.window`).
-5. `fail_since` ends a trajectory, ended or not, at a step at which the infrastructure turns out to
-   have failed it (`infrastructure`, not scored).
+5. `fail_since` ends a trajectory, even one that has ended, at a step at which the infrastructure
+   failed, if this is found out later (`infrastructure`, not scored).
 
 Every trajectory ends exactly once, on its last row, either terminated or truncated.
 """
@@ -39,7 +38,7 @@ from agent_r1.seeding import derive_seed
 
 
 class Phase(StrEnum):
-    """What a trajectory waits for."""
+    """What a trajectory is waiting for."""
 
     CONTEXT = "context"
     ACTION = "action"
@@ -58,13 +57,13 @@ class Trajectory:
         self.stream: list[int] = []
         """All tokens so far."""
         self.pending: list[int] = []
-        """The end of the stream that the engine does not know yet."""
+        """The end of the stream that was not yet sent to the engine."""
         self.pending_window: tuple[int, int, list[int] | None] | None = None
-        """(prefix, start, drops) of a window that the engine does not know yet."""
+        """(prefix, start, drops) of a window that was not yet sent to the engine."""
         self.rows: list[dict[str, Any]] = []
-        """Rows of the rollouts table; the last one is open while the environment acts."""
+        """Rows of the table ``rollouts``. The last row is incomplete while the environment acts."""
         self.timings: list[dict[str, Any]] = []
-        """Rows of the timings table."""
+        """Rows of the table ``rollout_timings``."""
         self._parameters = parameters
         self._version = policy_version
         self._context: list[int] = []
@@ -79,7 +78,7 @@ class Trajectory:
     # --- context -----------------------------------------------------------------------------
 
     def begin(self, prompt_ids: Sequence[int], state_key: str) -> None:
-        """Append the prompt; ``state_key`` names the state that it describes."""
+        """Append the prompt. ``state_key`` is the key of the first state."""
         self._require(Phase.CONTEXT)
         self._state_key = state_key
         if not self._window.open(len(prompt_ids)):
@@ -91,7 +90,7 @@ class Trajectory:
         self.phase = Phase.ACTION
 
     def fail(self, failure: str) -> None:
-        """The environment could not start; ``failure`` says why."""
+        """End the trajectory: the environment could not start. ``failure`` is the reason."""
         self._require(Phase.CONTEXT)
         self._end_without_action(EndReason.INFRASTRUCTURE, None, {"failure": failure})
 
@@ -103,7 +102,7 @@ class Trajectory:
     def _end_without_action(
         self, reason: EndReason, reward: float | None, info: Mapping[str, Any]
     ) -> None:
-        """One row that says why there was no action: a missing row would be read as another's."""
+        """Write one row with the reason, so that the trajectory is in the table."""
         self._open_row(_NO_GENERATION, Action(ActionType.NONE, ""), datetime.now(UTC))
         self.rows[-1] |= {"finish_reason": None, "env_reward": reward, "info": _json(info)}
         self._end(reason, terminated=False)
@@ -111,7 +110,7 @@ class Trajectory:
     # --- action ------------------------------------------------------------------------------
 
     def sampling(self, stop_token_ids: Sequence[int]) -> Sampling:
-        """How the next action is sampled: its budget is what the step and the context allow."""
+        """Sampling parameters of the next action. Step and context limit its tokens."""
         self._require(Phase.ACTION)
         parameters = self._parameters
         return Sampling(
@@ -128,17 +127,17 @@ class Trajectory:
         return derive_seed(self.request.seed, len(self.rows))
 
     def act(self, generation: Generation, action: Action, started_at: datetime) -> None:
-        """Append the sampled action; ``action`` is what it was read as.
+        """Append the sampled action; ``action`` is the parsed one.
 
         Raises:
-            RuntimeError: the engine saw more or fewer tokens than the table says it did.
+            RuntimeError: the engine saw another number of tokens than the table records.
         """
         self._require(Phase.ACTION)
         self._open_row(generation, action, started_at)
         if generation.prompt_tokens != self.rows[-1]["prompt_tokens"]:
             raise RuntimeError(
                 f"trajectory '{self.id}', step {len(self.rows) - 1}: the engine saw "
-                f"{generation.prompt_tokens} tokens, but {self.rows[-1]['prompt_tokens']} are shown"
+                f"{generation.prompt_tokens} tokens instead of {self.rows[-1]['prompt_tokens']}"
             )
         self._window.begin_step(len(self.stream))
         self.stream.extend(generation.token_ids)
@@ -205,17 +204,35 @@ class Trajectory:
         tool_ms: float = 0.0,
         forgotten: Sequence[tuple[int, int]] = (),
     ) -> None:
-        """Complete the row with what the environment answered.
+        """Complete the row with the environment's response.
 
         Args:
             transition: of the last action.
-            observation: what the agent is told, as text; None where nothing follows.
-            appended_ids: the observation and the template's glue around it; none if there is none.
-            state_key: names the state after the action.
-            tool_ms: wall-clock time in the environment.
-            forgotten: spans of the action that no later action sees, ``[begin, end)`` in it.
+            observation: the observation as text; None if the episode terminated.
+            appended_ids: tokens of the observation and of the template around it; empty if there is
+                no observation.
+            state_key: key of the state after the action.
+            tool_ms: wall-clock milliseconds in the environment.
+            forgotten: spans ``[begin, end)`` of the action that later actions do not see.
         """
         self._require(Phase.ENVIRONMENT)
+        self._record(transition, observation, tool_ms)
+        self._state_key = state_key
+        length = len(self.stream)
+        final = self._window.whole_or_cut(length, appended_ids)
+        if transition.terminated:
+            self._end(transition.end_reason or EndReason.ENVIRONMENT, terminated=True)
+        elif transition.truncated:
+            self._end(transition.end_reason or EndReason.ENVIRONMENT, final=final)
+        elif len(self.rows) >= self._parameters.max_steps:
+            self._end(EndReason.MAX_STEPS, final=final)
+        elif not self._show(length, len(appended_ids), forgotten):
+            self._end(EndReason.CONTEXT_OVERFLOW, final=final)
+        else:
+            self._append(appended_ids)
+            self.phase = Phase.ACTION
+
+    def _record(self, transition: Transition, observation: str | None, tool_ms: float) -> None:
         results = transition.tool_results
         self.rows[-1] |= {
             "tool_results": _json(
@@ -237,30 +254,16 @@ class Trajectory:
             "tool_ms": tool_ms,
             "tool_latencies_ms": [result.latency_ms for result in results],
         }
-        self._state_key = state_key
-        length = len(self.stream)
-        final = self._window.whole_or_cut(length, appended_ids)
-        if transition.terminated:
-            self._end(transition.end_reason or EndReason.ENVIRONMENT, terminated=True)
-        elif transition.truncated:
-            self._end(transition.end_reason or EndReason.ENVIRONMENT, final=final)
-        elif len(self.rows) >= self._parameters.max_steps:
-            self._end(EndReason.MAX_STEPS, final=final)
-        elif not self._show(length, len(appended_ids), forgotten):
-            self._end(EndReason.CONTEXT_OVERFLOW, final=final)
-        else:
-            self._append(appended_ids)
-            self.phase = Phase.ACTION
 
     def fail_since(self, step: int, failure: Mapping[str, Any]) -> None:
-        """End at a step that the infrastructure failed: what came after is forgotten, as the agent
-        acted on what was no answer of its environment. ``failure`` says what is known."""
+        """End at a step at which the infrastructure failed. Later steps are deleted, because their
+        observations do not come from the environment. ``failure`` becomes the row's ``info``."""
         del self.rows[step + 1 :], self.timings[step + 1 :]
         self.rows[-1] |= {"observation": None, "env_reward": None, "info": _json(failure)}
         self._end(EndReason.INFRASTRUCTURE)
 
     def _show(self, length: int, appended: int, forgotten: Sequence[tuple[int, int]]) -> bool:
-        """Whether a further action can be taken; the engine is to be told of a changed window."""
+        """Whether another action fits. A changed window is kept in `pending_window`."""
         window, before = self._window, self._window.start
         window.drop(forgotten)
         fits = window.admit(length, appended)
@@ -288,5 +291,5 @@ _NO_GENERATION = Generation([], [], "stop", 0, 0, 0.0)
 
 
 def _json(value: Any) -> str:
-    """Strict JSON for people to read."""
+    """Strict JSON, with characters outside ASCII unescaped."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)

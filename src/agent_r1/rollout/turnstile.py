@@ -1,4 +1,4 @@
-"""Where trajectories wait: for each other, or for room."""
+"""Make trajectories wait: for each other, or for room."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections import deque
 
 
 class Turnstile:
-    """Lets its members pass together, in the order of their names, once all have arrived."""
+    """A barrier: when all members have arrived, they pass together in the order of their names."""
 
     def __init__(self, members: int) -> None:
-        """``members`` is how many are expected; each must `leave` when it will not come again."""
+        """``members``: the expected number. A member that does not return must `leave`."""
         self._members = members
         self._waiting: dict[str, asyncio.Future[None]] = {}
 
@@ -21,7 +21,7 @@ class Turnstile:
         await passed
 
     def leave(self) -> None:
-        """One member fewer is expected."""
+        """Expect one member fewer."""
         self._members -= 1
         self._look()
 
@@ -31,7 +31,7 @@ class Turnstile:
 
     def _look(self) -> None:
         if self._complete:
-            # Not at once: whoever came last would not wait, and pass before the others.
+            # Not at once: the last member would pass before the others.
             asyncio.get_running_loop().call_soon(self._open)
 
     def _open(self) -> None:
@@ -44,21 +44,21 @@ class Turnstile:
 
 
 class Room:
-    """Bounds how many are inside at the same time."""
+    """Limits the number of trajectories that run at the same time."""
 
     def __init__(self, size: int) -> None:
         self._free = size
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     async def enter(self, count: int) -> None:
-        """Wait for room for ``count``, at most the room's size; first come, first served."""
+        """Wait for ``count`` free places, at most the room's size. First come, first served."""
         ticket = (count, asyncio.get_running_loop().create_future())
         self._waiting.append(ticket)
         self._let_in()
         await ticket[1]
 
     def leave(self, count: int) -> None:
-        """Make room for ``count``."""
+        """Free ``count`` places."""
         self._free += count
         self._let_in()
 

@@ -1,20 +1,21 @@
-"""What of its stream a trajectory shows to the policy, and what happens when that is full.
+"""Which part of a trajectory's tokens the policy sees, and what happens when the context is full.
 
-1. The prompt is always shown: it holds the task. Behind it stand steps. A step begins with its
-   action and ends where the next action begins, so it holds the observation that was answered.
-2. What is shown, and the action that is sampled behind it, are at most ``max_context_tokens``.
-3. ``on_overflow: truncate`` uses them to the last one: the last action, and what is kept of the
-   last observation, may be cut. The trajectory ends (`context_overflow`).
-4. ``end`` cuts nothing: the trajectory ends as soon as an observation, and an action of
-   ``max_tokens_per_step`` tokens behind it, do not fit. Of that observation all is kept or nothing.
-5. ``window`` moves in the same situation: it drops the oldest steps, and always whole ones. The
-   prompt ends with the header of an agent's turn, so what is shown reads as a dialogue in which the
-   agent took the later steps only. It drops until the steps take ``window_keep`` of the room behind
-   the prompt, and not just until all fits: for each move the engine computes again, and the trainer
-   reads once more, what is still shown.
-6. The last step is never dropped: it is what the next action is about. If it does not fit alone
-   beside the prompt (an observation that is longer than the window), the trajectory ends as in 4.
-7. Of an action, spans may be dropped before the next one (``chat.reasoning: drop``): the policy
+1. The prompt is always visible, as it holds the task. Steps follow it. A step begins with its
+   action and ends where the next action begins, so it includes the observation.
+2. The visible tokens and the action that is sampled after them are at most ``max_context_tokens``.
+3. ``on_overflow: truncate`` uses the context completely. The last action or the last observation
+   may be cut, and then the trajectory ends (`context_overflow`).
+4. ``end`` cuts nothing. The trajectory ends when an observation, plus an action of
+   ``max_tokens_per_step`` tokens, does not fit. This observation is kept completely or not at all.
+5. ``window`` moves in the same situation: it drops the oldest steps, always whole ones. The prompt
+   ends with the header of an agent's turn, so the visible tokens read as a dialogue in which the
+   agent took only the later steps. Steps are dropped until the rest takes at most ``window_keep``
+   of the context after the prompt. Dropping only as many as necessary would cause more moves, and
+   after each move the engine computes the visible tokens again and the trainer processes them once
+   more.
+6. The last step is never dropped, because the next action reacts to it. If it does not fit with the
+   prompt (a very long observation), the trajectory ends as in 4.
+7. Spans of an action may be dropped before the next action (``chat.reasoning: drop``). The policy
    does not see them again, and they take no room.
 """
 
@@ -26,17 +27,17 @@ from agent_r1.rollout.parameters import RolloutParameters
 
 
 class Window:
-    """The window of one trajectory: positions in its stream, and no tokens."""
+    """The window of one trajectory. It works with positions in the stream, not with tokens."""
 
     def __init__(self, parameters: RolloutParameters) -> None:
         self.prefix = 0
-        """Leading tokens that are always shown."""
+        """Number of leading tokens that are always visible."""
         self.start = 0
-        """Where the steps that are shown begin; 0 until the first move."""
+        """Position at which the visible steps begin; 0 until the first move."""
         self.drops: list[int] = []
-        """Flat ``[begin, end)`` pairs, of what is dropped from steps that are shown."""
+        """Flat ``[begin, end)`` pairs of positions that are dropped from visible steps."""
         self._steps: list[int] = []
-        """Where each step begins."""
+        """Position at which each step begins."""
         self._limit = parameters.max_context_tokens
         self._action = parameters.max_tokens_per_step
         self._moves = parameters.on_overflow == "window"
@@ -44,47 +45,47 @@ class Window:
         self._keep = parameters.window_keep
 
     def open(self, prompt: int) -> bool:
-        """Show a prompt of so many tokens; False if it leaves no room for an action."""
+        """Show a prompt of ``prompt`` tokens. False if it leaves no room for an action."""
         fits = prompt <= self._room
         self.prefix = prompt if fits else 0
         return fits
 
     def shown(self, length: int) -> int:
-        """Tokens that the policy sees of a stream of ``length``."""
+        """Number of visible tokens of a stream of ``length`` tokens."""
         return length - max(self.start - self.prefix, 0) - self._dropped(self.start)
 
     def budget(self, length: int) -> int:
-        """Tokens that the next action may have."""
+        """Maximal number of tokens of the next action."""
         return min(self._action, self._limit - self.shown(length))
 
     def begin_step(self, length: int) -> None:
-        """An action follows at ``length``."""
+        """Begin a step: an action follows at the position ``length``."""
         self._steps.append(length)
 
     def drop(self, spans: Sequence[tuple[int, int]]) -> None:
-        """Do not show these tokens of the last action again; positions in the action."""
+        """Hide spans ``[begin, end)`` of the last action. Positions are relative to the action."""
         self.drops += [self._steps[-1] + position for span in spans for position in span]
 
     def admit(self, length: int, appended: int) -> bool:
-        """Whether so many further tokens, and an action behind them, can be shown; the window moves
-        if it must and may."""
+        """Whether ``appended`` more tokens, and an action after them, fit. The window moves if
+        necessary and allowed."""
         if self.shown(length + appended) <= self._room:
             return True
         return self._moves and self._move(length + appended)
 
     def whole_or_cut(self, length: int, final_ids: Sequence[int]) -> list[int]:
-        """What is kept of tokens that no action will follow: the state that the trajectory stopped
-        in. The window does not move any more."""
+        """The part to keep of a last observation, which no action follows. The window does not move
+        for it."""
         room = self._limit - self.shown(length)
         return list(final_ids[:room]) if self._cuts or len(final_ids) <= room else []
 
     @property
     def _room(self) -> int:
-        """Tokens that may be shown before an action."""
+        """Maximal number of visible tokens before an action."""
         return self._limit - (1 if self._cuts else self._action)
 
     def _dropped(self, step: int) -> int:
-        """Tokens that are dropped from this step and later ones."""
+        """Number of tokens dropped from the steps at or after the position ``step``."""
         spans = zip(self.drops[::2], self.drops[1::2], strict=True)
         return sum(end - begin for begin, end in spans if begin >= step)
 

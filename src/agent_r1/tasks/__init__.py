@@ -1,1 +1,1 @@
-"""Tasks: a loader per task format, all giving the same rows (`agent_r1.schemas.TASKS`)."""
+"""Tasks: one loader per format. All give the same rows (`agent_r1.schemas.TASKS`)."""

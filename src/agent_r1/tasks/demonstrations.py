@@ -1,19 +1,20 @@
-"""What a scripted agent does with a task: right, or wrong in one way.
+"""The turns that a scripted agent plays for a task: a correct episode, or one with one mistake.
 
-A task whose payload has a script (`agent_r1.tasks.script`) is played by it. One with a gold chain
-is looked up: the right way looks up the first entity, reads the fact that leads on, looks that up,
-and so on, and answers with the last fact. Before it acts on a page it says what it read there
-("capital: Lima"): naming the fact that is asked for, finding it and acting on it are easier one by
-one, and whoever audits a trajectory sees where it went wrong. A wrong episode makes exactly one
-mistake; along a chain:
+1. A task whose payload has a script (`agent_r1.tasks.script`) is played by that script.
+2. A task with a gold chain is played by looking it up: search the first entity, read the fact that
+   leads on, search its value, and so on. The last fact is the answer.
+3. Before the agent acts on a page, it writes what it read there ("capital: Lima"). Naming the
+   fact, finding it and acting on it are easier one by one, and a reader of the trajectory sees
+   where it went wrong.
+4. A wrong episode makes exactly one mistake. Along a chain, that is one of:
 
-* **early**: it answers a hop too early, with a fact that only leads on;
-* **attribute**: it answers with another line of the right page;
-* **entity**: it looks up another entity on the way, and goes on from that one's page.
+   * **early**: it answers one hop too early, with a fact that only leads on;
+   * **attribute**: it answers with another line of the right page;
+   * **entity**: it looks up a wrong entity on the way and continues from that page.
 
-The mistakes are on purpose. Demonstrations are to teach the format and to leave habits for
-reinforcement learning to weed out; from a policy that only knows the right way (or only a wrong
-one), all attempts at a task earn the same, and there is nothing to prefer.
+The mistakes are deliberate. Demonstrations teach the format and leave bad habits for reinforcement
+learning to remove. If a policy only knew the right way (or only a wrong one), all attempts at a
+task would earn the same reward, and the advantages would be zero.
 """
 
 from __future__ import annotations
@@ -36,22 +37,22 @@ from agent_r1.tasks.splits import in_hash_order
 MISTAKES = ("early", "attribute", "entity")
 
 _DRAWS = 20
-"""Tries to find a wrong entity from whose page another answer follows (many use the euro)."""
+"""Attempts to find a wrong entity that leads to another answer (many countries use the euro)."""
 
 
 class DemonstrationParameters(Parameters):
     """The group ``demonstrations`` of ``conf/``."""
 
     count: int = Field(default=400, ge=0)
-    """Episodes; 0 for tasks without gold chains, which goes with ``sft.enabled: false``."""
+    """Episodes. Set 0 for tasks without scripts or gold chains, with ``sft.enabled: false``."""
     error_rate: float = Field(default=0.5, ge=0, le=1)
     """Probability that an episode makes its one mistake."""
     tool: str = "search"
-    """The tool that looks a title up."""
+    """Name of the tool that looks up a title."""
     argument: str = "query"
-    """The argument of the tool that takes the title."""
+    """Name of the tool's argument that takes the title."""
     thought: str = "{label}: {value}\n"
-    """What is said about the page that was just read, before acting on it; empty: nothing."""
+    """Text that the agent writes about the page it just read, before it acts; empty for none."""
 
     @field_validator("thought")
     @classmethod
@@ -59,13 +60,13 @@ class DemonstrationParameters(Parameters):
         try:
             thought.format(label="", value="")
         except (KeyError, IndexError, ValueError) as error:
-            raise ValueError("may hold {label} and {value}, and other braces doubled") from error
+            raise ValueError("may hold {label} and {value}; double all other braces") from error
         return thought
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One fact of a gold chain, or of the chain that a mistake leads along."""
+    """One fact of a gold chain, or of the chain that an episode with a mistake follows."""
 
     title: str
     label: str
@@ -73,18 +74,18 @@ class Hop:
 
 
 class DemonstrationError(UserError, ValueError):
-    """A task cannot be demonstrated; the message names it."""
+    """A task cannot be demonstrated. The message names the task."""
 
 
 class Encyclopedia:
-    """The corpus as facts, and the titles that a demonstration may mention."""
+    """The facts of the corpus, and the titles that a demonstration may mention."""
 
     def __init__(self, documents: pd.DataFrame, titles: Collection[str]):
         """
         Args:
             documents: pages of ``label: value`` lines.
-            titles: entities of the training tasks; no other title gets into a demonstration, not
-                even by mistake, so that what is held out stays unseen.
+            titles: entities of the training tasks. No other title occurs in a demonstration, not
+                even in one with a mistake, so held-out entities stay unseen.
         """
         self._facts = {
             title: dict(line.split(": ", 1) for line in text.split("\n") if ": " in line)
@@ -94,11 +95,11 @@ class Encyclopedia:
         self._with_label: dict[str, list[str]] = {}
 
     def value(self, title: str, label: str) -> str | None:
-        """What the page says, or None."""
+        """The value on the page ``title``; None if there is no such page or line."""
         return self._facts.get(title, {}).get(label)
 
     def others(self, hop: Hop) -> list[Hop]:
-        """The page's other lines, as far as they may be mentioned."""
+        """The other lines of the hop's page that a demonstration may mention."""
         facts = self._facts.get(hop.title, {})
         return [
             Hop(hop.title, label, value)
@@ -107,7 +108,7 @@ class Encyclopedia:
         ]
 
     def entities_with(self, label: str) -> list[str]:
-        """Titles that may be mentioned whose pages have that label, sorted."""
+        """Titles that may be mentioned and whose pages have this label, sorted."""
         if label not in self._with_label:
             titles = (title for title in self._allowed if self.value(title, label) is not None)
             self._with_label[label] = sorted(titles)
@@ -118,21 +119,22 @@ class Encyclopedia:
         return named <= self._allowed
 
     def may_mention(self, hops: Sequence[Hop]) -> bool:
-        """Whether nothing that is held out comes up on the way."""
+        """Whether no hop names a held-out entity."""
         return all(self._may_mention(hop.title) and self._may_mention(hop.value) for hop in hops)
 
 
 def choose_tasks(tasks: pd.DataFrame, count: int, seed: int) -> list[tuple[dict[str, Any], int]]:
-    """``count`` training tasks with their sample index, families in turn.
+    """``count`` training tasks with their sample indices, alternating between families.
 
-    Where there are fewer tasks than episodes, they are gone through again.
+    If there are fewer tasks than episodes, tasks repeat with the next sample index.
 
     Raises:
-        DemonstrationError: there is no training task.
+        DemonstrationError: there are no training tasks.
     """
-    train = {task["task_id"]: task for task in tasks.to_dict("records") if task["split"] == "train"}
+    rows: list[dict[str, Any]] = tasks.to_dict("records", into=dict)
+    train = {task["task_id"]: task for task in rows if task["split"] == "train"}
     if not train:
-        raise DemonstrationError("the tasks have no split 'train' to demonstrate")
+        raise DemonstrationError("no task is in the split 'train', so none can be demonstrated")
     ranks: dict[str, int] = {}
     ordered = []
     for task_id in in_hash_order(train, seed, "build_demonstrations"):
@@ -144,7 +146,7 @@ def choose_tasks(tasks: pd.DataFrame, count: int, seed: int) -> list[tuple[dict[
 
 
 def training_entities(tasks: pd.DataFrame) -> set[str]:
-    """Every entity that a chain of a training task passes; tasks without one have none."""
+    """Every entity in the gold chains of the training tasks; tasks without a chain add none."""
     train = tasks[tasks["split"] == "train"]
     payloads = map(json.loads, train["payload"].tolist())
     return {step["title"] for payload in payloads for step in payload.get("chain") or ()}
@@ -154,14 +156,14 @@ def gold_chain(task: Mapping[str, Any]) -> list[Hop]:
     """The facts that answer the task, in order.
 
     Raises:
-        DemonstrationError: the task's payload has none.
+        DemonstrationError: the task's payload has no gold chain.
     """
     chain = json.loads(task["payload"]).get("chain")
     if not chain:
         raise DemonstrationError(
             f"task '{task['task_id']}' has neither a script nor a gold chain in its payload, so no "
-            "scripted agent can solve it; start RL without a warm start: demonstrations.count 0, "
-            "sft.enabled false"
+            "scripted agent can solve it. Start RL without a warm start: set demonstrations.count "
+            "to 0 and sft.enabled to false"
         )
     return [Hop(step["title"], step["label"], step["value"]) for step in chain]
 
@@ -172,16 +174,17 @@ def write_script(
     parameters: DemonstrationParameters,
     seed: int,
 ) -> list[Turn]:
-    """The turns of one episode: its script, or look-ups and an answer.
+    """The turns of one episode: those of the task's script, or look-ups and an answer.
 
     Args:
         task: a row of the tasks table.
         encyclopedia: the corpus.
         parameters: the group ``demonstrations``.
-        seed: of this episode; decides whether and how it errs.
+        seed: of this episode; decides whether it makes a mistake, and which.
 
     Raises:
-        DemonstrationError: the task has neither a script nor a chain, or a malformed one.
+        DemonstrationError: the task has neither a script nor a gold chain, or its script is
+            malformed.
     """
     draw = random.Random(seed)
     payload = json.loads(task["payload"])
@@ -203,9 +206,9 @@ def write_script(
 def _err(
     hops: list[Hop], accepted: set[str], encyclopedia: Encyclopedia, draw: random.Random
 ) -> list[Hop]:
-    """The hops that are made; the last one says the wrong answer.
+    """The hops of an episode with one mistake; the value of the last one is the wrong answer.
 
-    A mistake that this task does not allow (one hop has no earlier one) gives way to another.
+    If a task does not allow a mistake (one hop cannot be answered early), another one is used.
     """
     for mistake in draw.sample(MISTAKES, len(MISTAKES)):
         if mistake == "early" and len(hops) > 1 and hops[-2].value not in accepted:
@@ -218,20 +221,20 @@ def _err(
             detour = _detour(hops, accepted, encyclopedia, draw)
             if detour:
                 return detour
-    raise DemonstrationError(f"no mistake can be made from '{hops[0].title}' to '{hops[-1].value}'")
+    raise DemonstrationError(f"no mistake is possible from '{hops[0].title}' to '{hops[-1].value}'")
 
 
 def _detour(
     hops: list[Hop], accepted: set[str], encyclopedia: Encyclopedia, draw: random.Random
 ) -> list[Hop] | None:
-    """The chain with another entity at one place, and what follows from that one's page."""
+    """The chain with a wrong entity at one place, continued from that entity's page."""
     for _ in range(_DRAWS):
         place = draw.randrange(len(hops))
         others = encyclopedia.entities_with(hops[place].label)
-        title: str | None = draw.choice(others) if others else None
+        title = draw.choice(others) if others else ""
         detour = hops[:place]
         for hop in hops[place:]:
-            value = title and encyclopedia.value(title, hop.label)
+            value = encyclopedia.value(title, hop.label)
             if not value:
                 break
             detour.append(Hop(title, hop.label, value))

@@ -1,4 +1,4 @@
-"""Tasks drawn from templates: each from its split and number, no two with the same prompt."""
+"""Draw tasks from templates. A task depends on its split and number; no prompt occurs twice."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from agent_r1.tasks.source import Tables
 from agent_r1.tasks.splits import in_hash_order
 
 _DRAWS = 200
-"""Tries for a task that is not there yet."""
+"""Attempts to draw a task with a new prompt."""
 
 DrawTask = Callable[[str, int, random.Random], dict[str, Any]]
-"""Split, number, source of chance → what `task_row` takes besides id, environment and split."""
+"""(split, number, random generator) → arguments of `task_row` but id, environment and split."""
 
 
 def partitions(
     names: Sequence[str], shares: Mapping[str, float], seed: int, source: str
 ) -> dict[str, list[str]]:
-    """Partition → its part of ``names``, dealt out in the order of their hashes."""
+    """Partition → its part of ``names``, which are divided in the order of their hashes."""
     order, begin, parts = in_hash_order(names, seed, source), 0, {}
     for part, share in shares.items():
         end = begin + round(share * len(names))
@@ -36,14 +36,14 @@ def draw_tasks(
     """The table ``tasks``, and no documents.
 
     Args:
-        source: its name in ``conf/``; the ids of the tasks begin with it.
-        sizes: split → tasks.
+        source: the source's name in ``conf/``; task ids begin with it.
+        sizes: split → number of tasks.
         seed: decides the tasks.
-        environment: plays them.
-        draw_task: makes one; it is asked again if the prompt is not new.
+        environment: the environment that plays them.
+        draw_task: draws one task; called again if its prompt is not new.
 
     Raises:
-        ParameterError: a split is to have more tasks than there are.
+        ParameterError: a size exceeds the number of different tasks.
     """
     rows: list[dict[str, Any]] = []
     prompts: set[str] = set()
@@ -56,8 +56,8 @@ def draw_tasks(
                     break
             else:
                 raise ParameterError(
-                    f"tasks.sizes.{split} is {size}, but there are only {number} "
-                    + source.replace("_", " ")
+                    f"tasks.sizes.{split} is {size}, but only {number} different "
+                    f"{source.replace('_', ' ')} exist"
                 )
             prompts.add(task["prompt"])
             rows.append(task_row(f"{source}:{split}:{number}", environment, split, **task))

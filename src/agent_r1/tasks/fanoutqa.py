@@ -1,10 +1,11 @@
-"""FanOutQA's official JSON (Zhu et al. 2024, https://github.com/zhudotexe/fanoutqa).
+"""FanOutQA's official JSON (Zhu et al. 2024, arXiv:2402.14116,
+https://github.com/zhudotexe/fanoutqa).
 
 A file is a list of questions: ``{"id", "question", "decomposition": [{"id", "question", "answer",
 "decomposition", "depends_on", "evidence": {"pageid", "revid", "title", "url"} or null}, …],
-"answer", "categories": [text, …]}``. An answer is a text, a number, a truth value, a list of them,
-or a mapping to them. The package ``fanoutqa`` brings the development set along; it has no pages, so
-a corpus must come from another source, such as ``wikipedia``.
+"answer", "categories": [text, …]}``. An answer is a string, a number, a boolean, a list of these,
+or a mapping to these. The package ``fanoutqa`` contains the development set. It has no pages, so
+the corpus must come from another source, such as ``wikipedia``.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class FanOutParameters(FileSourceParameters):
         default_factory=lambda: dict.fromkeys(("train", "validation", "held_out"), _PACKAGED),
         validate_default=True,
     )
-    """Split → file; by default the package's 310 questions are dealt out."""
+    """Split → file. By default the package's 310 questions are divided among the splits."""
 
 
 def load_fanoutqa(
@@ -38,12 +39,12 @@ def load_fanoutqa(
 ) -> Tables:
     """The table ``tasks`` of one file, and no documents.
 
-    The one accepted answer says everything (``Ada: 1; Ben: 2``), so an exact match would have to
-    guess the wording. The payload keeps the answer as it is, for the metric ``coverage``, which is
-    FanOutQA's own.
+    The one accepted answer lists everything (``Ada: 1; Ben: 2``), so an exact match would have to
+    guess this wording. The payload keeps the original answer for FanOutQA's own metric,
+    ``coverage``.
 
     Raises:
-        TaskFileError: the file is missing, no JSON, or a row is malformed.
+        TaskFileError: the file is missing or is not JSON, or a row is malformed.
     """
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
@@ -55,7 +56,7 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
     row.require(("id", "question", "decomposition", "answer"))
     accepted = _flat(row.value["answer"])
     if not accepted:
-        raise row.wrong("answer", "expected an answer, got none")
+        raise row.wrong("answer", "expected an answer, but it is empty")
     titles, steps = _titles(row)
     categories = row.texts("categories") if "categories" in row.value else []
     payload = {"answer": row.value["answer"], "script": supporting_script(titles, accepted)}
@@ -73,7 +74,8 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
 
 def _titles(row: Row) -> tuple[list[str], int]:
     """The pages of all sub-questions, depth first, and how many sub-questions have one."""
-    titles, steps = [], 0
+    titles: list[str] = []
+    steps = 0
     for step in row.rows("decomposition"):
         if step.value.get("decomposition"):
             deeper, count = _titles(step)
@@ -85,7 +87,7 @@ def _titles(row: Row) -> tuple[list[str], int]:
 
 
 def _flat(value: Any) -> str:
-    """An answer of any shape as one text."""
+    """An answer of any shape as one string."""
     if isinstance(value, dict):
         return "; ".join(f"{key}: {_flat(each)}" for key, each in value.items())
     if isinstance(value, list):

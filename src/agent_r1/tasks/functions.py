@@ -1,12 +1,12 @@
-"""Tiny functions to write, made from templates: the default source of ``code``.
+"""Small functions to write, generated from templates: the default source of ``code``.
 
-Each task names a function, its arguments and what it returns; hidden tests call it with numbers. As
-in `agent_r1.tasks.word_problems`, each task is drawn from its split and number, none stands twice,
-and names are dealt into partitions: what is held out has names that no training task has. Functions
-of two operations make the split ``ood``.
-
-The script hands in the right function. Its mistakes are another operation, another number, and a
-line that is not finished.
+1. Each task names a function, its argument and what it returns. Hidden tests call it with numbers.
+2. As in `agent_r1.tasks.word_problems`, a task depends on its split and number alone, and no task
+   occurs twice. Function names are divided into partitions: held-out tasks use names that no
+   training task uses.
+3. Functions with two operations are the split ``ood``.
+4. The script submits the correct function. Its mistakes are a wrong operation, a wrong number, and
+   an unfinished line.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ FAMILIES = {
     "times_plus": "x * {k} + {m}",
     "times_minus": "x * {k} - {m}",
 }
-"""Family → what the function returns."""
+"""Family → the expression that the function returns."""
 _OOD = ("times_plus", "times_minus")
 _WORDINGS = (
     "Write a function {name}(x) that returns {result}.",
@@ -49,10 +49,10 @@ def make_functions(sizes: dict[str, int], seed: int, environment: str = "code") 
     Args:
         sizes: split → tasks.
         seed: decides the tasks and the partitions.
-        environment: plays them.
+        environment: the environment that plays them.
 
     Raises:
-        ParameterError: a split is to have more tasks than there are.
+        ParameterError: a size exceeds the number of different tasks.
     """
     names = partitions(NAMES, _PARTS, seed, "functions")
 
@@ -73,7 +73,7 @@ def _function(family: str, name: str, draw: random.Random) -> dict[str, Any]:
     tests = [f"assert {name}({x}) == {calculate(result.replace('x', f'({x})'))}" for x in _TESTED]
     payload = {
         "tests": "\n".join(tests),
-        "entry_point": None,  # the assertions name it
+        "entry_point": None,  # the assertions call the function by its name
         "script": [answer(_code(name, result))],
         "mistakes": [[answer(code)] for code in wrong],
     }

@@ -1,8 +1,9 @@
-"""GSM8K's official JSON lines (Cobbe et al. 2021, https://github.com/openai/grade-school-math).
+"""GSM8K's official JSON lines (Cobbe et al. 2021, arXiv:2110.14168,
+https://github.com/openai/grade-school-math).
 
-A line is ``{"question", "answer"}``; the answer is a worked solution with calculator annotations
-``<<48/2=24>>``, and ends in ``#### 72``. The annotations are the script: each is a call of the
-calculator. The mistake is to stop one computation early.
+A line is ``{"question", "answer"}``. The answer is a worked solution with calculator annotations
+such as ``<<48/2=24>>``, and ends in ``#### 72``. The script calls the calculator once for each
+annotation. The mistake is to stop one computation early.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ def load_gsm8k(
 
     Args:
         path: the JSON lines.
-        split: the split of all of its problems.
-        environment: plays them.
+        split: the split of all problems in the file.
+        environment: the environment that plays them.
 
     Raises:
         TaskFileError: the file is missing, or a line is malformed.
@@ -50,14 +51,14 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
     question, solution = row.text("question").strip(), row.text("answer")
     final = _FINAL.search(solution)
     if final is None:
-        raise row.wrong("answer", "expected it to end in '#### NUMBER'")
+        raise row.wrong("answer", "expected an answer that ends in '#### NUMBER'")
     accepted = final[1].replace(",", "")
     calls, results = _calls(solution)
     payload: dict[str, Any] = {"script": [*calls, answer(accepted)], "solution": solution}
     if len(calls) > 1 and results[-2] != accepted:
         payload["mistakes"] = [[*calls[:-1], answer(results[-2])]]
     return task_row(
-        # The file has no ids: a problem is named by what it asks, wherever it stands.
+        # The file has no ids, so the question itself names the problem.
         f"gsm8k:{text_sha256(question)[:16]}",
         environment,
         split,
@@ -69,12 +70,12 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
 
 
 def _calls(solution: str) -> tuple[list[dict[str, Any]], list[str]]:
-    """The annotations that the calculator can compute, and its results."""
+    """A call for each annotation that the calculator can compute, and the results."""
     calls, results = [], []
     for expression, _ in _ANNOTATION.findall(solution):
         try:
             results.append(calculate(expression))
-        except ExpressionError:  # "20%*5", "1/2 of 3": written for people
+        except ExpressionError:  # such as "20%*5" or "1/2 of 3"
             continue
         calls.append(call("calculate", expression=expression))
     return calls, results

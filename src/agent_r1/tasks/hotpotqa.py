@@ -1,8 +1,9 @@
-"""HotpotQA's official JSON (Yang et al. 2018, https://hotpotqa.github.io) as tasks and documents.
+"""HotpotQA's official JSON as tasks and documents (Yang et al. 2018, arXiv:1809.09600,
+https://hotpotqa.github.io).
 
 A file is a list of questions: ``{"_id", "question", "answer", "type", "level", "supporting_facts":
 [[title, sentence], …], "context": [[title, [sentence, …]], …]}``. The test file lacks ``answer``
-and ``supporting_facts`` and cannot be trained or evaluated on.
+and ``supporting_facts``, so it can be used neither for training nor for evaluation.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ def load_hotpotqa(
 
     Args:
         path: the JSON file.
-        split: the split of all of its questions, one of `agent_r1.schemas.SPLITS`.
-        environment: name in the environment registry.
+        split: the split of all questions in the file, one of `agent_r1.schemas.SPLITS`.
+        environment: the environment that plays them.
 
     Returns:
-        One task per question (``family`` is its type, the payload keeps ``supporting_facts``,
-        ``level`` and the given ``context``), and one document per paragraph.
+        One task per question and one document per paragraph. A task's ``family`` is the question's
+        type. The payload keeps ``supporting_facts``, ``level`` and ``context``.
 
     Raises:
-        TaskFileError: the file is missing, no JSON, or a row is malformed.
+        TaskFileError: the file is missing or is not JSON, or a row is malformed.
         ValueError: the split is unknown.
     """
     if split not in schemas.SPLITS:

@@ -1,9 +1,10 @@
-"""HumanEval's official JSON lines (Chen et al. 2021, https://github.com/openai/human-eval).
+"""HumanEval's official JSON lines (Chen et al. 2021, arXiv:2107.03374,
+https://github.com/openai/human-eval).
 
-A line is ``{"task_id": "HumanEval/0", "prompt", "entry_point", "canonical_solution", "test"}``: the
-head of a function with its docstring, its name, its body, and a function ``check(candidate)``. The
-package ``human-eval`` brings the 164 problems along. They are for evaluation; who trains on them
-reports nothing.
+A line is ``{"task_id": "HumanEval/0", "prompt", "entry_point", "canonical_solution", "test"}``: an
+id, the signature of a function with its docstring, the function's name, its body, and a function
+``check(candidate)``. The package ``human-eval`` contains the 164 problems. They are for evaluation:
+do not report scores on them if you train on them.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ class HumanEvalParameters(FileSourceParameters):
         default_factory=lambda: {"held_out": "human_eval:data/HumanEval.jsonl.gz"},
         validate_default=True,
     )
-    """Split → file; by default the package's, held out."""
+    """Split → file. By default the package's problems are the split ``held_out``."""
 
 
 def load_humaneval(path: str | Path, split: str = "train", environment: str = "code") -> Tables:
     """The table ``tasks`` of one file, and no documents.
 
-    The prompt is shown as a code block. A solution is the whole function, or its body alone: it is
-    run behind the prompt (``prelude``), which may define or import what both need.
+    The agent sees the prompt as a code block. A solution is the whole function or only its body. It
+    runs after the prompt (``prelude``), which may import modules and define helper functions.
 
     Raises:
         TaskFileError: the file is missing, or a line is malformed.

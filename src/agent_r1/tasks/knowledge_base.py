@@ -1,7 +1,7 @@
-"""The knowledge base: its three tables, and what is checked before a question is built from them.
+"""The knowledge base: the schemas of its three tables, and the checks when they are read.
 
-The tables lie as plain Parquet in `data/01_raw/knowledge_base`; the README beside them says where
-they come from. `read_records` is the one door: a malformed row is named by file, row and key.
+The tables are Parquet files in `data/01_raw/knowledge_base`. The README beside them names their
+sources. All code reads them with `read_records`, whose errors name the file, row and key.
 """
 
 from __future__ import annotations
@@ -71,25 +71,25 @@ TABLES = {"countries": COUNTRIES, "cities": CITIES, "elements": ELEMENTS}
 
 
 class KnowledgeBaseError(UserError, ValueError):
-    """A table of the knowledge base is malformed; the message names the file, row and key."""
+    """A table of the knowledge base is malformed. The message names the file, row and key."""
 
 
 def read_records(frame: pd.DataFrame, name: str) -> list[dict[str, Any]]:
-    """The rows of table ``name`` as dictionaries of Python values; missing values are None.
+    """The rows of the table ``name`` as dictionaries of Python values; missing values are None.
 
     Args:
         frame: the table as the catalog loads it.
         name: a key of `TABLES`.
 
     Raises:
-        KnowledgeBaseError: a column is missing, or a value is missing where it is required, of
-            the wrong type, empty, or a name stands twice.
+        KnowledgeBaseError: a column is missing; a required value is missing; a value is empty or
+            has the wrong type; or two rows have the same name.
     """
     schema, file = TABLES[name], f"{FOLDER}/{name}.parquet"
     missing = [column for column in schema.names if column not in frame.columns]
     if missing:
         raise KnowledgeBaseError(
-            f"{file}: column {missing[0]!r} is missing; it has {list(frame.columns)}. "
+            f"{file}: column {missing[0]!r} is missing; the columns are {list(frame.columns)}. "
             "Rebuild it with: kedro run --pipelines knowledge_base"
         )
     columns = {field.name: _values(frame[field.name], field, file) for field in schema}
@@ -99,18 +99,18 @@ def read_records(frame: pd.DataFrame, name: str) -> list[dict[str, Any]]:
         other = first_row.setdefault(record["name"].casefold(), row)
         if other != row:
             raise KnowledgeBaseError(
-                f"{file}: row {row}, key 'name': {record['name']!r} stands in row {other} already"
+                f"{file}: row {row}, key 'name': {record['name']!r} is also the name in row {other}"
             )
     return records
 
 
 def _values(series: pd.Series, field: pa.Field, file: str) -> list[Any]:
-    """A column as Python values, each checked alone so that the message can name its row."""
+    """A column as Python values. Each is checked alone, so the error can name its row."""
     values = []
     for row, value in enumerate(series.tolist()):
         try:
             if pa.types.is_list(field.type) and isinstance(value, str):
-                raise pa.ArrowTypeError("a text is no list of its letters")
+                raise pa.ArrowTypeError("expected a list, got a string")
             scalar = pa.scalar(value, type=field.type, from_pandas=True).as_py()
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             raise KnowledgeBaseError(

@@ -1,17 +1,18 @@
-"""MBPP's official JSON (Austin et al. 2021, https://github.com/google-research/google-research/tree
-/master/mbpp).
+"""MBPP's official JSON (Austin et al. 2021, arXiv:2108.07732,
+https://github.com/google-research/google-research/tree/master/mbpp).
 
 A line of ``mbpp.jsonl`` is ``{"task_id": 11, "text", "code", "test_list": [assertion, …],
 "test_setup_code", "challenge_test_list": [assertion, …]}``. ``sanitized-mbpp.json`` is one list,
 with ``prompt`` for ``text`` and ``test_imports`` for ``test_setup_code``. The paper evaluates on
-the ids 11 to 510; whoever compares with it cuts the file there, and does not train on them.
+the ids 11 to 510. To compare with it, evaluate on these tasks only, and do not train on them.
 
-A solution passes if ``test_list`` does, as in the paper. There the agent is shown these tests. Here
-it is shown the head of the function that they call, whose name it could not know else.
-Classes that the tests make objects of (``max_chain_length([Pair(5, 24)], 1)``) are shown too, with
-what their objects hold. Set-up code that uses such a class (``root = Node(1)``) is run before the
-tests; other set-up code (``import math``) is given to solution and tests alike, and what it imports
-and defines is shown.
+1. A solution passes if the assertions in ``test_list`` pass, as in the paper.
+2. In the paper the agent sees these tests. Here it sees the signature of the function that they
+   call: without it, the agent could not know the function's name.
+3. The agent also sees the classes whose objects the tests create
+   (``max_chain_length([Pair(5, 24)], 1)``), with the attributes of these objects.
+4. Set-up code that uses such a class (``root = Node(1)``) runs between solution and tests. Other
+   set-up code (``import math``) runs before both, and the agent sees its imports and definitions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from agent_r1.tasks.source import (
 
 _DOWNLOAD = "the official files are in https://github.com/google-research/google-research (mbpp)"
 _SHOWN = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
-"""Of set-up code. An assignment could be what the tests expect."""
+"""Set-up statements that the agent sees. An assignment could reveal the expected result."""
 _OF_PYTHON = {*vars(builtins), *sys.stdlib_module_names}
 
 
@@ -45,8 +46,8 @@ class MbppParameters(FileSourceParameters):
     """``tasks.sources.mbpp`` in ``conf/``."""
 
     challenge_tests: bool = False
-    """Whether ``challenge_test_list`` must pass, too: harder to pass by luck, and no longer what
-    others report."""
+    """Whether ``challenge_test_list`` must pass too. A wrong solution then passes less often by
+    luck, but the scores are no longer comparable with published ones."""
 
 
 def load_mbpp(
@@ -60,13 +61,13 @@ def load_mbpp(
 
     Args:
         path: the JSON lines, or the JSON list.
-        split: the split of all of its tasks.
-        environment: plays them.
+        split: the split of all tasks in the file.
+        environment: the environment that plays them.
         challenge_tests: see `MbppParameters`.
 
     Raises:
-        TaskFileError: the file is missing, a line is malformed, or its tests call nothing that its
-            code defines.
+        TaskFileError: the file is missing, a line is malformed, or its tests call no function that
+            its code defines.
     """
     rows = read_rows(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment, challenge_tests) for row in rows]
@@ -79,14 +80,16 @@ def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict
     text = row.text("text" if "text" in row.value else "prompt").strip()
     tests, code = row.texts("test_list"), row.text("code")
     hidden = list(tests)
-    if challenge_tests and "challenge_test_list" in row.value:  # the sanitized file has none
+    if (
+        challenge_tests and "challenge_test_list" in row.value
+    ):  # the sanitized file does not have the key
         hidden += row.texts("challenge_test_list")
     setup = row.value.get("test_setup_code") or "\n".join(row.value.get("test_imports") or [])
     wanted = _wanted(row, code, setup, tests, hidden)
     payload = {
         "prelude": wanted.given,
         "tests": "\n".join([*wanted.before, *hidden]),
-        # The assertions name it; where Python has that name too, it must be said whose they mean.
+        # Python may have a function of this name too. Then the tests need the solution's.
         "entry_point": wanted.function if wanted.function in _OF_PYTHON else None,
         "classes": wanted.classes,
         "script": [answer(f"```python\n{code.strip()}\n```")],
@@ -102,14 +105,14 @@ def _task(row: Row, split: str, environment: str, challenge_tests: bool) -> dict
 
 
 class _Wanted(NamedTuple):
-    """What a solution must define, and what of the set-up code it is given."""
+    """What a solution must define, and which set-up code runs before it."""
 
     function: str
     classes: list[str]
     head: str
     given: str
     before: list[str]
-    """Set-up code that is run before the tests, because it needs a solution."""
+    """Set-up code that uses the solution's classes: it runs between solution and tests."""
 
 
 def _wanted(row: Row, code: str, setup: str, tests: list[str], hidden: list[str]) -> _Wanted:
@@ -118,12 +121,16 @@ def _wanted(row: Row, code: str, setup: str, tests: list[str], hidden: list[str]
         prepared = ast.parse(setup).body
         defined = ast.parse(code).body
     except SyntaxError as error:
-        raise row.wrong("code", f"no Python, or another key's is none ({error})") from None
+        raise row.wrong(
+            "code", f"not valid Python (here, or in test_list or test_setup_code): {error}"
+        ) from None
     called = {name for test in used[: len(tests)] for name in _called(test)}
     functions = [each for each in defined if isinstance(each, ast.FunctionDef)]
     function = next((each for each in functions if each.name in called), None)
     if function is None:
-        raise row.wrong("test_list", f"the tests call {sorted(called)}, and the code defines none")
+        raise row.wrong(
+            "test_list", f"the tests call {sorted(called)}, but the code defines none of these"
+        )
     owned = {each.name for each in defined if isinstance(each, ast.FunctionDef | ast.ClassDef)}
     given = list(itertools.takewhile(lambda each: not owned & _names(each), prepared))
     before = prepared[len(given) :]
@@ -163,7 +170,7 @@ def _function_head(function: ast.FunctionDef) -> str:
 
 
 def _class_head(definition: ast.ClassDef, used: set[str]) -> ast.ClassDef:
-    """A class with what its objects hold, and the heads of the methods that the tests use."""
+    """The class with only its attributes, ``__init__``, and signatures of methods in the tests."""
     body: list[ast.stmt] = []
     for each in definition.body:
         held = isinstance(each, ast.Assign | ast.AnnAssign)

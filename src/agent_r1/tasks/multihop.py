@@ -31,14 +31,14 @@ def build_tasks(
     Args:
         countries, cities, elements: the tables of the knowledge base.
         parameters: the group ``tasks``.
-        environment: plays them.
+        environment: the environment that plays them.
 
     Returns:
-        The tables `tasks` (sorted by split, families interleaved) and `documents` (every page,
-        whatever split asks for it).
+        The tables `tasks` (sorted by split, families interleaved) and `documents` (all pages,
+        including those that no split asks for).
 
     Raises:
-        KnowledgeBaseError: a table is malformed; file, row and key are named.
+        KnowledgeBaseError: a table is malformed. The message names the file, row and key.
     """
     pages = build_pages(
         read_records(countries, "countries"),
@@ -96,7 +96,7 @@ def _task_row(question: Question, split: str, environment: str) -> dict[str, Any
             {"title": page.title, "label": fact.label, "value": fact.value} for page, fact in steps
         ],
         "entities": [page.title for page in question.pages],
-        # As in HotpotQA: [title, index of the sentence], a sentence being a line here.
+        # As in HotpotQA: [title, index of the sentence]. Here a sentence is a line of the page.
         "supporting_facts": [
             [page.title, list(page.facts).index(fact.label)] for page, fact in steps
         ],
@@ -116,7 +116,8 @@ def _task_row(question: Question, split: str, environment: str) -> dict[str, Any
 
 
 def _load(inputs: SourceInputs) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return build_tasks(*inputs.knowledge_base, inputs.tasks, inputs.environment)
+    countries, cities, elements = inputs.knowledge_base
+    return build_tasks(countries, cities, elements, inputs.tasks, inputs.environment)
 
 
 SOURCE = Source("multihop_qa", _load, metrics=TEXT_ANSWERS)

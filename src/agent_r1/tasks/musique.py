@@ -1,9 +1,10 @@
-"""MuSiQue's official JSON lines (Trivedi et al. 2022, https://github.com/StonyBrookNLP/musique).
+"""MuSiQue's official JSON lines (Trivedi et al. 2022, arXiv:2108.00573,
+https://github.com/StonyBrookNLP/musique).
 
 A line is ``{"id": "2hop__…", "question", "answer", "answer_aliases": [text, …], "answerable",
 "paragraphs": [{"idx", "title", "paragraph_text", "is_supporting"}, …], "question_decomposition":
 [{"id", "question", "answer", "paragraph_support_idx"}, …]}``. Questions that are not answerable
-(``musique_full``) are left out: their right answer is to give none.
+(``musique_full``) are skipped: the correct reaction to them is to give no answer.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ def load_musique(
 ) -> Tables:
     """The tables ``tasks`` and ``documents`` of one file.
 
-    A task's ``family`` is the shape of its chain (``2hop``, ``3hop1``, …), its answers are the
-    answer and its aliases.
+    A task's ``family`` is the shape of its chain (``2hop``, ``3hop1``, …). The answer and its
+    aliases are accepted.
 
     Raises:
         TaskFileError: the file is missing, or a line is malformed.
@@ -66,7 +67,7 @@ def _task(row: Row, split: str, environment: str) -> dict[str, Any]:
 
 
 def _supporting(row: Row, paragraphs: list[Row]) -> list[str]:
-    """Titles of what is needed, in the order in which the decomposition needs it."""
+    """Titles of the supporting paragraphs, in the order of the decomposition."""
     by_index = {each.value.get("idx"): each for each in paragraphs}
     titles = []
     for step in row.rows("question_decomposition"):

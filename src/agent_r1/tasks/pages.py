@@ -1,7 +1,7 @@
-"""The knowledge base as pages: one per entity, a line per fact (``capital: Paris``).
+"""The knowledge base as pages: one page per entity, one line per fact (``capital: Paris``).
 
-A page reads like the infobox of an encyclopedia. Questions name a fact by the page's own label, so
-what has to be learned is to look up and to read, not to guess what a label is called.
+A page reads like the infobox of an encyclopedia. Questions use the labels of the pages, so the
+agent must learn to look up and to read, not to guess the name of a label.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Fact:
 
     label: str
     value: str
-    """What the line shows."""
+    """The text after the label."""
     answers: tuple[str, ...]
-    """Everything that is right when the fact is asked for; ``value`` first."""
+    """All accepted answers to a question about the fact; ``value`` is the first."""
 
     @property
     def line(self) -> str:
@@ -38,9 +38,9 @@ class Page:
     """country, city or element."""
     title: str
     facts: dict[str, Fact]
-    """By label, in the order of the lines."""
+    """Label → fact, in the order of the lines."""
     country: str | None = None
-    """The country that the entity is or lies in; None for an element."""
+    """The country that the entity is, or is in; None for an element."""
 
     @property
     def document_id(self) -> str:
@@ -71,8 +71,8 @@ def build_pages(
 
     Args:
         countries, cities, elements: records of the knowledge base.
-        max_list_items: a line shows at most so many values (a country may have 14 neighbours);
-            all of them are accepted as answers.
+        max_list_items: maximal number of values in a line (a country may have 14 neighbours). All
+            values are accepted as answers, including those that the line leaves out.
 
     Raises:
         KnowledgeBaseError: two entities share a title, or a city's country does not exist.
@@ -82,7 +82,7 @@ def build_pages(
         if city["country"] not in known:
             raise KnowledgeBaseError(
                 f"cities.parquet: row {row}, key 'country': {city['country']!r} of "
-                f"{city['name']!r} is no name in countries.parquet"
+                f"{city['name']!r} is not a name in countries.parquet"
             )
     pages: dict[str, Page] = {}
     ids: dict[str, str] = {}

@@ -1,7 +1,7 @@
-"""Questions that bring their own paragraphs: what HotpotQA, 2WikiMultihopQA and MuSiQue share.
+"""Questions with their own paragraphs: the code that HotpotQA, 2WikiMultihopQA and MuSiQue share.
 
-Ten or twenty paragraphs come with each question, a few of which it needs. The agent searches either
-these alone (``pages: own``, the setting that the benchmarks call *distractor*), or those of all
+Each question comes with ten or twenty paragraphs and needs a few of them. The agent searches either
+only these (``pages: own``, the *distractor* setting of the benchmarks) or the paragraphs of all
 questions together (``pages: shared``), which is harder and closer to a real corpus.
 """
 
@@ -29,22 +29,22 @@ from agent_r1.tasks.source import (
 
 
 class ParagraphParameters(FileSourceParameters):
-    """``tasks.sources.NAME`` in ``conf/``, for questions with paragraphs."""
+    """``tasks.sources.NAME`` in ``conf/``, for questions with their own paragraphs."""
 
     pages: Literal["own", "shared"] = "own"
-    """What the search tool reads: the paragraphs of the question, or of all questions."""
+    """What the search tool searches: the paragraphs of this question, or of all questions."""
 
 
 def supporting_script(titles: Iterable[str], accepted: str) -> list[dict[str, Any]]:
-    """The turns of an agent that knows which pages to look up, and the answer."""
+    """The turns of an agent that looks up the pages ``titles`` and then answers correctly."""
     return [*(call("search", query=title) for title in dict.fromkeys(titles)), answer(accepted)]
 
 
 def documents_of(tasks: list[dict[str, Any]], prefix: str) -> pd.DataFrame:
     """One document per paragraph of the tasks' ``context``.
 
-    MuSiQue has several paragraphs of one page, under the same title. All are kept: each may be the
-    one that a question needs.
+    MuSiQue has several paragraphs of one page, under the same title. All are kept, as questions
+    need different ones.
     """
     pages: dict[tuple[str, str], None] = {}
     for task in tasks:
@@ -60,11 +60,11 @@ def paragraph_source(
     load: Callable[[Path, SourceInputs], Tables],
     parameters: type[ParagraphParameters] = ParagraphParameters,
 ) -> Source:
-    """The source of such questions.
+    """A source of questions with their own paragraphs.
 
     Args:
-        load: the tables of a file, in whatever split.
-        parameters: what can be said about it in ``conf/``.
+        load: loads the tables of one file. The split that it gives them is replaced.
+        parameters: the class of the source's parameters in ``conf/``.
     """
 
     def load_file(path: Path, inputs: SourceInputs) -> Tables:
@@ -81,10 +81,16 @@ def paragraph_source(
 
 
 def check_pairs(row: Row, key: str, second: type, about: str) -> list[list[Any]]:
-    """The value of ``key`` if it is ``[[text, second], …]``.
+    """The value of ``key``, a list of ``[string, second]`` pairs.
+
+    Args:
+        row: the object that has the key.
+        key: its name.
+        second: type of the second element of each pair.
+        about: the expected format, for the error message.
 
     Raises:
-        TaskFileError: it is not.
+        TaskFileError: the value has another format.
     """
     value = row.value[key]
     good = isinstance(value, list) and all(
@@ -100,10 +106,10 @@ def check_pairs(row: Row, key: str, second: type, about: str) -> list[list[Any]]
 
 
 def check_context(row: Row) -> list[list[Any]]:
-    """``context`` if it is ``[[title, [sentence, …]], …]``.
+    """The value of ``context``, which must be ``[[title, [sentence, …]], …]``.
 
     Raises:
-        TaskFileError: it is not.
+        TaskFileError: the value has another format.
     """
     about = "[[title, [sentence, …]], …]"
     context = check_pairs(row, "context", list, about)

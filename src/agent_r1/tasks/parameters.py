@@ -1,4 +1,4 @@
-"""What can be configured about the tasks."""
+"""The parameter group ``tasks``."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class TasksParameters(TaskChoices):
     """The group ``tasks`` of ``conf/``."""
 
     sources: dict[str, SerializeAsAny[SourceParameters]] = Field(default_factory=dict)
-    """Parameters of each source by its name; several are a mixture. Empty: the source that is made
-    for the environment (`agent_r1.tasks.registry`). A source that is null is off."""
+    """Name of a source → its parameters. Several sources are mixed. If empty, the default source
+    of the environment is used (`agent_r1.tasks.registry`). A source that is null is off."""
 
     @field_validator("sources", mode="before")
     @classmethod
     def _read_sources(cls, sources: Any) -> Any:
         if not isinstance(sources, Mapping):
-            raise ParameterError("must map names of sources to their parameters")
+            raise ParameterError("must map the name of each source to its parameters")
         return {
             name: find_source(name).parameters.read(values, name)
             for name, values in sources.items()

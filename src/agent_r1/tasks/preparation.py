@@ -1,9 +1,11 @@
 """The task table of an experiment: one source, or a mixture of several.
 
-1. Without ``tasks.sources`` there is one: the default of the environment that is played.
-2. Each source is asked for its share of every split (`shares`), and loads what it has.
-3. What they give becomes one table, sources in turn within each split. The column ``environment``
-   says who plays a task: a mixture is data, and no stage after this knows of it.
+1. If ``tasks.sources`` is empty, the default source of the environment is used.
+2. `shares` computes how many tasks of each split each source should give. The source loads as many
+   of them as it has.
+3. The tasks of all sources become one table, interleaved within each split. The column
+   ``environment`` names the environment that plays a task, so later stages need not know that the
+   tasks are a mixture.
 """
 
 from __future__ import annotations
@@ -31,16 +33,16 @@ def load_tasks(
 
     Args:
         parameters: the group ``tasks``.
-        environment: ``environment.name``; decides the source where the parameters name none.
+        environment: ``environment.name``; decides the source if the parameters name none.
         knowledge_base: countries, cities and elements.
-        files: where file sources find theirs.
+        files: finds the files of file sources.
 
     Raises:
-        ParameterError: no source is made for the environment.
+        ParameterError: the parameters name no source, and the environment has no default source.
         MissingExtraError: a source's package is not installed.
         TaskFileError, KnowledgeBaseError: a file is missing or malformed, two tasks have the same
-            id, or a payload is no JSON object.
-        SchemaError: what a source gives does not fit the tables' schemas.
+            id, or a payload is not a JSON object.
+        SchemaError: the tables of a source do not fit their schemas.
     """
     chosen = chosen_sources(parameters, environment)
     by_source = {}
@@ -62,20 +64,20 @@ def load_tasks(
 
 
 def _refuse_twins(tasks: pd.DataFrame) -> None:
-    """Two sources, or two files of one, may have the same question; what is trained on would be
-    reported as held out."""
+    """Two sources, or two files of one source, may contain the same task. Then a training task
+    could be reported as held out."""
     twins = tasks[tasks["task_id"].duplicated(keep=False)]
     if not twins.empty:
         name = twins["task_id"].iloc[0]
         splits = ", ".join(sorted(twins["split"][twins["task_id"] == name]))
         raise TaskFileError(
-            f"tasks.sources: several tasks have the id '{name}' (splits: {splits}); each must "
-            "stand in one source and one file"
+            f"tasks.sources: several tasks have the id '{name}' (splits: {splits}); each task must "
+            "be in one source and one file only"
         )
 
 
 def _check_payloads(tasks: pd.DataFrame) -> None:
-    """Environments, the scripted agent and the report read them, the report after hours."""
+    """Environments, the scripted agent and the report parse payloads. Fail now, not after hours."""
     for name, text in zip(tasks["task_id"], tasks["payload"], strict=True):
         try:
             value = json.loads(text)
@@ -84,15 +86,15 @@ def _check_payloads(tasks: pd.DataFrame) -> None:
         if not isinstance(value, dict):
             raise TaskFileError(
                 f"tasks.sources: the payload of task '{name}' must be a JSON object, at least "
-                f"'{{}}', and is {text!r:.80}"
+                f"'{{}}', but is {text!r:.80}"
             )
 
 
 def chosen_sources(parameters: TasksParameters, environment: str) -> dict[str, SourceParameters]:
-    """The sources that are loaded, with their parameters.
+    """Name → parameters of the sources to load.
 
     Raises:
-        ParameterError: none is named, and none is made for the environment.
+        ParameterError: the parameters name no source, and the environment has no default source.
     """
     if parameters.sources:
         return dict(parameters.sources)
@@ -101,10 +103,9 @@ def chosen_sources(parameters: TasksParameters, environment: str) -> dict[str, S
 
 
 def shares(sizes: SplitSizes, sources: Mapping[str, SourceParameters]) -> dict[str, SplitSizes]:
-    """What each source is asked for: its share of each split, rounded so that they sum to it.
+    """The number of tasks of each split that each source should give. They sum to the split's size.
 
-    A file source has nothing to give to splits for which it names no file; those are shared among
-    the others.
+    A file source gives nothing to a split for which it names no file. The others share that split.
     """
     wanted: dict[str, dict[str, int]] = {name: {} for name in sources}
     for split, size in sizes.model_dump().items():
@@ -112,7 +113,7 @@ def shares(sizes: SplitSizes, sources: Mapping[str, SourceParameters]) -> dict[s
         total, given, passed = sum(takers.values()), 0, 0.0
         for name, share in takers.items():
             passed += share
-            # The border between two sources is rounded once, so nothing is lost between them.
+            # Round the border between two sources, not each share: the sum stays exact.
             border = round(size * passed / total) if total else 0
             wanted[name][split] = border - given
             given = border

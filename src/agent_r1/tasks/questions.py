@@ -1,8 +1,8 @@
-"""Question families over the pages: a path of facts, and how it is asked in English.
+"""Question families over the pages: a path of facts, and its wording in English.
 
 A family starts at a kind of page and follows labels: ``city → country → capital`` asks for the
-capital of the country that a city is in. The facts on the way are the question's *gold chain*; the
-last one holds its answer.
+capital of the country that a city is in. The facts along the path are the question's *gold chain*.
+The value of the last one is the answer.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class Family:
     """Questions of one kind."""
 
     start: str
-    """Kind of the page that the question names."""
+    """Kind of page that the question names: country, city or element."""
     path: tuple[str, ...]
-    """Labels to follow; the last one is asked for."""
+    """Labels to follow. The question asks for the last one."""
     trained: bool = True
-    """False for families that only the split ``ood`` has."""
+    """False for families that occur only in the split ``ood``."""
 
     @property
     def name(self) -> str:
@@ -74,9 +74,9 @@ class Question:
 
     family: Family
     pages: tuple[Page, ...]
-    """The pages to read, in order; the first is named in the question."""
+    """The pages to read, in order. The question names the first one."""
     facts: tuple[Fact, ...]
-    """One per page; the last one is the answer."""
+    """One per page. The last one is the answer."""
     text: str
 
     @property
@@ -85,16 +85,19 @@ class Question:
 
 
 def questions(family: Family, pages: Mapping[str, Page], seed: int) -> Iterator[Question]:
-    """All questions of ``family``, one per page of its kind that has the whole chain.
+    """All questions of ``family``: one for each page of its kind that has the whole chain.
 
-    A chain that comes back to an entity it has passed is left out: "the capital of the country
-    that Paris is in" can be answered without reading. So is one that leads through a fact with
-    several values, or that names a page which is another entity (the capital of Norfolk Island is
-    not the Kingston that has a page).
+    Three kinds of chains are skipped:
+
+    * a chain that returns to an entity: "the capital of the country that Paris is in" can be
+      answered without reading;
+    * a chain that continues from a fact with several values;
+    * a chain whose value is the title of another entity's page: the capital of Norfolk Island is
+      not the Kingston that has a page.
 
     Args:
         family: the kind of question.
-        pages: all pages by title.
+        pages: title → page, of all pages.
         seed: chooses the phrasing of each question.
     """
     for page in pages.values():
@@ -141,7 +144,7 @@ _SUBJECTS = {
     "capital": ("the capital of {subject}",),
     "discovery place": ("the discovery place of {subject}",),
 }
-"""How an entity on the way is spoken of, by the label that leads to it."""
+"""Label that leads to an entity → phrases for this entity."""
 
 
 def _ask(family: Family, title: str, seed: int) -> str:

@@ -1,14 +1,15 @@
 """Procedural tasks with their own verifiers, from the package ``reasoning-gym`` (Stojanovski et al.
-2025, https://github.com/open-thought/reasoning-gym).
+2025, arXiv:2505.24760, https://github.com/open-thought/reasoning-gym).
 
-1. The parameters name data sets of the package, each with its settings. They are dealt out evenly,
-   and are the families.
-2. Splits differ by the seed that a data set is made with: no split has the tasks of another, as far
-   as the data set has enough of them.
-3. What an answer is worth is for the data set to say (`score_answer`), in [0, 1]; many accept what
-   exact match would not. A task names its entry by data set, settings, seed, size and place, and
-   the verifier makes it again: an entry may hold what JSON cannot. Another version of the package
-   may make another entry, so the task also has the sha256 of the question that it asks.
+1. The parameters name data sets of the package, each with its settings. Each data set is a family
+   and gets an equal part of every split.
+2. Each split generates the data sets with another seed. A task of an earlier split is skipped.
+3. The data set scores an answer in [0, 1] (`score_answer`). Many data sets accept answers that an
+   exact match would reject.
+4. A task does not store its entry, as JSON cannot represent every entry. It stores data set,
+   settings, seed, size and place, from which the verifier generates the entry again. Another
+   version of the package may generate another entry, so the task also stores the sha256 of its
+   question.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ class ReasoningGymParameters(SourceParameters):
     """``tasks.sources.reasoning_gym`` in ``conf/``."""
 
     datasets: dict[str, dict[str, Any]] = Field(
-        default_factory=lambda: {"chain_sum": {}, "gsm_symbolic": {}}, min_length=1
+        default_factory=lambda: dict[str, dict[str, Any]](chain_sum={}, gsm_symbolic={}),
+        min_length=1,
     )
-    """Data set → its settings, see the package."""
+    """Data set → its settings. The package documents them."""
 
 
 def make_tasks(
@@ -46,17 +48,17 @@ def make_tasks(
     seed: int,
     environment: str = "math",
 ) -> Tables:
-    """The table ``tasks``, and no documents. Tasks that an earlier split has are left out.
+    """The table ``tasks``, and no documents. Tasks that an earlier split has are skipped.
 
     Args:
         sizes: split → tasks.
         datasets: data set → its settings.
         seed: decides the tasks.
-        environment: plays them.
+        environment: the environment that plays them.
 
     Raises:
         MissingExtraError: the package is not installed.
-        ParameterError: there is no such data set, or it has no such setting.
+        ParameterError: a data set or one of its settings does not exist.
     """
     rows: list[dict[str, Any]] = []
     texts: set[str] = set()
@@ -96,23 +98,24 @@ def _task(
 
 
 def score_answer(verifier: Mapping[str, Any], answer: str) -> float:
-    """What the data set says of an answer, in [0, 1].
+    """The data set's score of an answer, in [0, 1].
 
     Args:
-        verifier: what the task's payload holds under this name.
-        answer: what the agent said.
+        verifier: the entry ``verifier`` of the task's payload.
+        answer: the agent's answer.
 
     Raises:
         MissingExtraError: the package is not installed.
-        EnvironmentFailure: it makes another entry than the one that the task was made of.
+        EnvironmentFailure: the installed version of the package generates another task here.
     """
     dataset = _dataset_of(verifier)
     entry = dataset[verifier["place"]]
     asked = text_sha256(entry["question"])
     if verifier.get("question_sha256", asked) != asked:
         raise EnvironmentFailure(
-            f"this version of reasoning-gym makes other tasks of '{verifier['dataset']}': install "
-            "the one that made them, or run prepare_tasks again"
+            f"the installed version of reasoning-gym generates other tasks of "
+            f"'{verifier['dataset']}' than those in the table. Install the version that made the "
+            "table, or run prepare_tasks again"
         )
     score = float(dataset.score_answer(answer, entry))
     return min(max(score, 0.0), 1.0)
@@ -129,8 +132,8 @@ def _dataset_of(verifier: Mapping[str, Any]) -> Any:
 
 @functools.lru_cache(64)
 def _dataset(name: str, settings: str, seed: int, size: int) -> Any:
-    """The data set. An entry is made when it is asked for; some draw a number for each beforehand,
-    so the size is not more than what is needed."""
+    """The data set. It generates an entry on access. Some data sets draw a number for each entry in
+    advance, so ``size`` is only as large as needed."""
     package = extra_package("reasoning_gym", _EXTRA)
     try:
         return package.create_dataset(name, seed=seed, size=size, **json.loads(settings))

@@ -1,7 +1,7 @@
-"""Sources of tasks by their name in ``conf/``.
+"""Sources of tasks by their names in ``conf/``.
 
-A new one is a file here with a `Source` in it, and a line below; or, outside the project, an import
-path as its name: ``my_package.puzzles:SOURCE``.
+To add a source, write a file with a `Source` in this folder and add a line to `SOURCES`. A source
+outside the project is named by its import path: ``my_package.puzzles:SOURCE``.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SOURCES: dict[str, str] = {
     "mbpp": "agent_r1.tasks.mbpp:SOURCE",
     "textworld": "agent_r1.tasks.textworld:SOURCE",
 }
-"""Name → import path; imported when asked for. Of the sources that are made for an environment, the
-first one is its default."""
+"""Name → import path; imported on first use. The first source made for an environment is that
+environment's default."""
 
 
 def find_source(name: str) -> Source:
-    """The source that a name or an import path stands for.
+    """The source with this registered name or import path.
 
     Raises:
-        ParameterError: as `named_object`.
+        ParameterError: as in `named_object`.
     """
     return named_object("source of tasks", name, SOURCES, Source)
 
@@ -42,12 +42,12 @@ def default_source(environment: str) -> str:
     """The name of the first source that is made for an environment.
 
     Raises:
-        ParameterError: there is none.
+        ParameterError: no source is made for it.
     """
     for name in SOURCES:
         if find_source(name).environment == environment:
             return name
     raise ParameterError(
-        f"no source of tasks is made for the environment '{environment}': name one in "
+        f"the environment '{environment}' has no default source of tasks. Name one in "
         f"tasks.sources, such as tasks.sources.knowledge_base.environment: {environment}"
     )

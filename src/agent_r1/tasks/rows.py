@@ -1,4 +1,4 @@
-"""Rows of the table ``tasks``: what every loader gives."""
+"""Rows of the table ``tasks``, as every loader makes them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def task_row(
     """One task. See `agent_r1.schemas` for the columns.
 
     Args:
-        payload: what the environment needs besides; it becomes JSON.
-        answers: accepted ones; empty where only the environment or its tests can tell.
-        hops: facts that the answer takes; None where they are not counted.
+        payload: other data that the environment needs; stored as JSON.
+        answers: accepted answers; empty if only the environment or its tests decide.
+        hops: number of facts that lead to the answer; None if they are not counted.
     """
     return {
         "task_id": task_id,
@@ -41,5 +41,5 @@ def task_row(
 
 
 def without_documents(rows: Sequence[Mapping[str, Any]]) -> Tables:
-    """The table ``tasks``, and an empty table ``documents``."""
+    """The table ``tasks`` with these rows, and an empty table ``documents``."""
     return tables.from_rows(rows, "tasks"), tables.empty("documents")

@@ -1,9 +1,9 @@
-"""Scripts: the turns of a scripted agent, as a task's payload carries them.
+"""Scripts: the turns of a scripted agent, stored in a task's payload.
 
-``payload["script"]`` is a list of turns that solves the task, ``payload["mistakes"]`` a list of
-such lists that do not. A turn is ``{"call": {"name", "arguments"}}`` or ``{"answer": text}``,
-either with a ``thought`` in front. Whoever makes a task knows best how it is solved; nobody else
-needs to know what kind of task it is.
+``payload["script"]`` is a list of turns that solves the task. ``payload["mistakes"]`` is a list of
+scripts that do not solve it. A turn is ``{"call": {"name", "arguments"}}`` or ``{"answer": text}``;
+both may also have a ``thought``. The source that makes a task writes its script, so the scripted
+agent needs to know nothing about kinds of tasks.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from agent_r1.mdp import Action, ActionType, ToolCall
 
 
 class ScriptFormatError(UserError, ValueError):
-    """A script in a payload is malformed; the message says which turn and key."""
+    """A script in a payload is malformed. The message names the turn."""
 
 
 class Turn(NamedTuple):
-    """What the scripted agent says and does at once."""
+    """One turn of the scripted agent."""
 
     thought: str
-    """Words before the action."""
+    """Text before the action."""
     action: Action
 
 
 def call(tool: str, **arguments: Any) -> dict[str, Any]:
-    """A turn that calls a tool, as a payload holds it."""
+    """A turn that calls a tool, in the payload's format."""
     return {"call": {"name": tool, "arguments": arguments}}
 
 
 def answer(text: str) -> dict[str, Any]:
-    """A turn that answers, as a payload holds it."""
+    """A turn that answers, in the payload's format."""
     return {"answer": text}
 
 
 def choose_script(payload: Mapping[str, Any], error_rate: float, draw: random.Random) -> list[Turn]:
-    """The right turns, or with probability ``error_rate`` one of the mistakes, if there are any.
+    """The task's script, or with probability ``error_rate`` one of its mistakes, if it has any.
 
     Raises:
         ScriptFormatError: the chosen script is malformed.

@@ -1,8 +1,9 @@
-"""Words of texts in any script: where no blanks stand between words, each character is one.
+"""Split text in any writing system into words.
 
-Chinese, Japanese and Korean are cut into characters, everything else at blanks. So "2008年北京" is
-"2008", "年", "北", "京". P. Lewis et al., "MLQA" (2020), score answers in the same way ("mixed
-segmentation"). Whole words of Chinese would need a dictionary, and another one gives other scores.
+Chinese, Japanese and Korean text is split into characters, all other text at whitespace:
+"2008年北京" becomes "2008", "年", "北", "京". MLQA (Lewis et al. 2020, arXiv:1910.07475) scores
+answers in the same way ("mixed segmentation"). Splitting Chinese into whole words would need a
+dictionary, and the scores would depend on it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import re
 
 _CJK = (
-    "\u1100-\u11ff"  # Hangul letters, which NFKD makes of syllables
+    "\u1100-\u11ff"  # Hangul letters, into which NFKD decomposes syllables
     "\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff"  # Japanese syllables
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\uac00-\ud7af"  # Hangul syllables
@@ -23,20 +24,21 @@ _SEGMENT = re.compile(f"[{_CJK}]|[^\\s{_CJK}]+")
 
 
 def has_cjk(text: str) -> bool:
-    """Whether a text has Chinese, Japanese or Korean characters."""
+    """Whether a text contains Chinese, Japanese or Korean characters."""
     return _CHARACTER.search(text) is not None
 
 
 def segments(text: str) -> list[str]:
-    """A text's words: runs without blanks, and each Chinese, Japanese or Korean character."""
+    """The words of a text: runs without whitespace; each Chinese, Japanese or Korean character."""
     return _SEGMENT.findall(text)
 
 
 def pairs(word: str) -> list[str]:
-    """A word for a search index: its Chinese, Japanese or Korean runs as overlapping pairs.
+    """The terms of a word for a search index.
 
-    Pairs find what single characters find too often, and need no dictionary, as the analyzers of
-    Lucene do it. A run of one character is itself; other runs of the word are words.
+    Runs of Chinese, Japanese or Korean characters become overlapping pairs, as in Lucene's
+    analyzers: single characters match too often, and pairs need no dictionary. A run of one
+    character is one term. So is each run of other characters.
     """
     found: list[str] = []
     position = 0

@@ -1,10 +1,11 @@
-"""A source of tasks: what it is called with, and what it gives.
+"""The interface of a source of tasks.
 
 1. A `Source` names the environment that plays its tasks, and the function that loads them.
-2. It is told its size of each split. It may give fewer tasks where there are no more.
-3. Tasks that come from files are given a split by the file that they stand in (`from_files`).
-4. A task's payload may hold a ``script``: turns that solve it. A scripted agent plays them for the
-   warm start (`agent_r1.tasks.demonstrations`).
+2. The function gets the number of tasks wanted for each split. It may return fewer if the source
+   does not have more.
+3. Tasks from files get the split of their file (`from_files`).
+4. A task's payload may hold a ``script``: turns that solve the task. A scripted agent plays them
+   for the warm start (`agent_r1.tasks.demonstrations`).
 """
 
 from __future__ import annotations
@@ -31,60 +32,60 @@ Tables = tuple[pd.DataFrame, pd.DataFrame]
 TEXT_ANSWERS = ("exact_match", "f1", "substring", "coverage")
 NUMBER_ANSWERS = ("numeric", *TEXT_ANSWERS)
 SCORED_BY_ENVIRONMENT = ("environment",)
-"""What `Source.metrics` may be, by what a task is solved with."""
+"""Values of `Source.metrics`: for text answers, number answers, and environments that score."""
 
 
 class SourceParameters(Parameters):
-    """``tasks.sources.NAME`` in ``conf/``: what every source has."""
+    """``tasks.sources.NAME`` in ``conf/``: parameters of every source."""
 
     share: float = Field(default=1.0, gt=0)
-    """Its part of every split, relative to the shares of the other sources."""
+    """The source's part of every split, relative to the shares of the other sources."""
     environment: str | None = None
-    """The environment that plays its tasks; null is the one it was made for."""
+    """The environment that plays the source's tasks; null for the one it was made for."""
 
     def gives(self, split: str) -> bool:
-        """Whether it can have tasks of a split."""
+        """Whether the source can give tasks of a split."""
         return split in schemas.SPLITS
 
 
 @dataclass(frozen=True, slots=True)
 class SourceInputs:
-    """What a source makes its tasks from."""
+    """The inputs of `Source.load`."""
 
     own: Any
-    """Its own parameters, of the type that the `Source` says."""
+    """The source's own parameters, of the type `Source.parameters`."""
     tasks: TaskChoices
-    """The group ``tasks``; ``tasks.sizes`` is what is wanted of this source alone."""
+    """The whole group ``tasks``, but ``tasks.sizes`` is the number wanted from this source."""
     environment: str
-    """What the column ``environment`` of its tasks holds."""
+    """Value of the column ``environment`` of its tasks."""
     knowledge_base: tuple[pd.DataFrame, ...]
     """Countries, cities and elements."""
     files: TaskFiles
 
     def size(self, split: str) -> int:
-        """Tasks that are wanted of a split."""
+        """Number of tasks wanted for a split."""
         return getattr(self.tasks.sizes, split)
 
 
 class Source(NamedTuple):
-    """How tasks of one kind are made."""
+    """Makes tasks of one kind."""
 
     environment: str
-    """Plays its tasks unless ``tasks.sources.NAME.environment`` says otherwise."""
+    """Plays the tasks, unless ``tasks.sources.NAME.environment`` names another environment."""
     load: Callable[[SourceInputs], Tables]
     parameters: type[SourceParameters] = SourceParameters
     metrics: tuple[str, ...] = ()
-    """Values of ``outcome.metric`` that can tell a solved task from others where ``environment``
-    plays it; empty: not known. With another one every reward would be 0."""
+    """Values of ``outcome.metric`` that can recognise a solved task when ``environment`` plays it.
+    With any other metric every reward would be 0. Empty if not known."""
 
 
 class FileSourceParameters(SourceParameters):
-    """``tasks.sources.NAME`` in ``conf/``, for tasks that lie in files."""
+    """``tasks.sources.NAME`` in ``conf/``, for tasks in files."""
 
     files: dict[str, str] = Field(default_factory=dict, validate_default=True)
-    """Split → file, relative to ``data/01_raw``. A file that is named for several splits is dealt
-    out among them: first the others take what they want, at most half of it if there is ``train``
-    too; that has the rest to take from."""
+    """Split → file, relative to ``data/01_raw``. If several splits name one file, its tasks are
+    divided among them: first the other splits take their sizes, then ``train`` takes from the rest.
+    With ``train``, the others get at most half of the file."""
 
     @field_validator("files")
     @classmethod
@@ -97,20 +98,20 @@ class FileSourceParameters(SourceParameters):
         return files
 
     def gives(self, split: str) -> bool:
-        """The splits that have a file."""
+        """Whether the split names a file."""
         return split in self.files
 
 
 def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[SourceInputs], Tables]:
-    """A source that loads each file of ``own.files``.
+    """A `Source.load` that loads each file of ``own.files``.
 
     Args:
-        load: the tables of a whole file, in whatever split.
+        load: loads the tables of one file. The split that it gives the tasks is replaced.
     """
 
     def load_all(inputs: SourceInputs) -> Tables:
         by_file: dict[str, list[str]] = {}
-        for split in (*schemas.SPLITS[1:], schemas.SPLITS[0]):  # "train" takes what is left
+        for split in (*schemas.SPLITS[1:], schemas.SPLITS[0]):  # "train" takes from the rest
             if split in inputs.own.files:
                 by_file.setdefault(inputs.own.files[split], []).append(split)
         every_tasks, every_documents = [], []
@@ -127,12 +128,12 @@ def from_files(load: Callable[[Path, SourceInputs], Tables]) -> Callable[[Source
 
 
 def _deal(tasks: pd.DataFrame, splits: list[str], inputs: SourceInputs) -> pd.DataFrame:
-    """Disjoint parts of a file's tasks, one for each split, chosen by the hashes of their ids."""
+    """Divide a file's tasks among the splits by the hashes of their ids."""
     order = in_hash_order(tasks["task_id"].tolist(), inputs.tasks.split_seed, "deal")
     wanted = {split: inputs.size(split) for split in splits}
     others = sum(size for split, size in wanted.items() if split != "train")
     room = len(order) // 2 if "train" in wanted else len(order)
-    if others > room:  # a small file: everyone gets less
+    if others > room:  # a small file: each split gets less
         wanted |= {s: n * room // others for s, n in wanted.items() if s != "train"}
     parts, begin = [], 0
     for split, size in wanted.items():
@@ -144,8 +145,8 @@ def _deal(tasks: pd.DataFrame, splits: list[str], inputs: SourceInputs) -> pd.Da
 
 
 def each_page_once(documents: pd.DataFrame) -> pd.DataFrame:
-    """The pages without repetitions. Different pages that share an id, such as two paragraphs of
-    one article, are told apart by the sha256 of their texts."""
+    """The pages without duplicates. If different pages share an id (two paragraphs of one article),
+    the ids of all but the first get the sha256 of their text as a suffix."""
     pages = documents.drop_duplicates(["title", "text"]).reset_index(drop=True)
     twins = pages["document_id"].duplicated()
     ids = [
@@ -156,10 +157,11 @@ def each_page_once(documents: pd.DataFrame) -> pd.DataFrame:
 
 
 def merge(by_source: Mapping[str, Tables]) -> Tables:
-    """The tables of several sources as one: sources in turn within each split, each page once.
+    """Merge the tables of several sources. Tasks are interleaved within each split; duplicate pages
+    are dropped.
 
-    Families that two sources have (both HotpotQA and 2WikiMultihopQA know a ``comparison``) get the
-    source's name in front: they are reported each by itself.
+    A family that two sources have (``comparison`` in HotpotQA and 2WikiMultihopQA) gets the
+    source's name as a prefix, so that it is reported separately.
     """
     if len(by_source) == 1:
         return next(iter(by_source.values()))

@@ -1,10 +1,10 @@
-"""One spelling per name: what a gazetteer without diacritics would print."""
+"""One spelling per name, as in a gazetteer without diacritics."""
 
 from __future__ import annotations
 
 import unicodedata
 
-# Letters and signs that Unicode does not decompose into a base letter and an accent.
+# Characters that Unicode does not decompose into a base letter and an accent.
 _BASE_LETTERS = str.maketrans(
     {
         "ø": "o",
@@ -50,5 +50,5 @@ def plain(name: str) -> str:
 
 
 def key(name: str) -> str:
-    """What two spellings of the same name have in common: for look-ups, never for display."""
+    """A key that is equal for different spellings of one name; for look-ups, not for display."""
     return plain(name).casefold().replace("-", " ")

@@ -1,16 +1,16 @@
-"""Who is trained on what: entities are split first, then questions, then families are balanced.
+"""Splits: first entities are divided, then questions, then families are balanced.
 
-1. Countries are dealt into three partitions, each with all of its cities: ``train``,
+1. Countries, with all of their cities, are divided into three partitions: ``train``,
    ``validation`` and ``held_out``.
-2. A question belongs to the partition of *every* entity of its chain; one that mixes partitions
-   is dropped. Questions of the partition ``train`` are split once more, into ``train`` and the
-   unseen questions of ``in_domain``.
-3. Families that are never trained on make the split ``ood``: three hops (on entities that are
-   trained on, so that only the kind of question is new) and the chemical elements.
-4. Each split takes the same number of questions of each of its families, as far as there are some.
+2. A question belongs to a partition if *every* entity of its chain does. A question that mixes
+   partitions is dropped. Questions of the partition ``train`` are divided again, into ``train`` and
+   the unseen questions of ``in_domain``.
+3. Families that are not trained on are the split ``ood``: three hops (about training entities, so
+   that only the kind of question is new) and the chemical elements.
+4. Each split takes the same number of questions from each of its families, if they have enough.
 
-Everything is decided by hashes of names and one seed of its own, so the splits are the same
-whatever the seed of the experiment, and adding a question moves no other.
+Hashes of names and ``tasks.split_seed`` decide everything. So the splits do not depend on the
+experiment's seed, and a new question does not move another one.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ Partition = Literal["train", "validation", "held_out"]
 
 
 def in_hash_order(names: Iterable[str], seed: int, use: str) -> list[str]:
-    """``names`` in an order that only they, the seed and what it is for decide."""
+    """``names`` in an order that depends on nothing but the names, ``seed`` and ``use``."""
     return sorted(names, key=lambda name: (derive_seed(seed, use, name), name))
 
 
 def partition_countries(
     countries: Sequence[str], held_out: int, validation: int, seed: int
 ) -> dict[str, Partition]:
-    """The partition of each country; what is not in the other two is trained on.
+    """The partition of each country: ``train`` unless it is in one of the other two.
 
     Raises:
-        ParameterError: there are too few countries to train on any.
+        ParameterError: no country is left to train on.
     """
     if held_out + validation >= len(countries):
         raise ParameterError(
             f"tasks.held_out_countries ({held_out}) and tasks.validation_countries ({validation}) "
-            f"leave none of {len(countries)} countries to train on"
+            f"leave no country to train on: there are {len(countries)}"
         )
     order = in_hash_order(countries, seed, "partition")
     partition: dict[str, Partition] = dict.fromkeys(order, "train")
@@ -57,7 +57,7 @@ def split_of(
     in_domain_fraction: float,
     seed: int,
 ) -> str | None:
-    """The split of a question, or None where its chain mixes partitions."""
+    """The split of a question; None if its chain mixes partitions."""
     partitions = {_partition(page, partition) for page in question.pages} - {None}
     if not question.family.trained:
         trained = question.family.start == "element" or partitions == {"train"}
@@ -76,7 +76,7 @@ def _partition(page: Page, partition: Mapping[str, Partition]) -> Partition | No
 
 
 def balance(available: Mapping[str, int], total: int) -> dict[str, int]:
-    """How many of each family to take so that they are as even as can be.
+    """How many questions to take from each family, as evenly as possible.
 
     >>> balance({"a": 10, "b": 2, "c": 10}, 12)
     {'a': 5, 'b': 2, 'c': 5}
@@ -98,8 +98,7 @@ def choose(
 ) -> list[Question]:
     """``size`` questions of one split: even over families, ``one_hop_share`` of them one-hop.
 
-    They come interleaved, one of each family after the other, so that every beginning of the list
-    is balanced too.
+    The families are interleaved, so every prefix of the list is balanced too.
     """
     by_id = {question.question_id: question for question in questions}
     by_family: dict[str, list[Question]] = {}

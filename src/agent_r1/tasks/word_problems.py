@@ -1,15 +1,14 @@
-"""Word problems of school arithmetic, made from templates: the default source of ``math``.
+"""Word problems in school arithmetic, generated from templates: the default source of ``math``.
 
-1. A **family** is a kind of problem: its wordings, and the expression that solves it. Families of
-   one operation are trained on; those of two make the split ``ood``.
-2. People and things are dealt into partitions, so that a held-out or validation problem speaks of
-   nobody and nothing that a training problem does. ``in_domain`` are new problems about the trained
+1. A **family** is a kind of problem: its wordings, and the expressions that solve it. Families with
+   one operation are trained on. Families with two are the split ``ood``.
+2. People and things are divided into partitions: held-out and validation problems share no person
+   and no thing with training problems. ``in_domain`` problems are new problems about the training
    ones.
-3. Each problem is drawn from its split and number. One that stands in the table already is drawn
-   again, so no split has a problem of another.
-
-Each task carries a script: compute the expression, answer with the result. Its mistakes are those
-of pupils: the wrong operation, a number that was misread, or an answer without computing.
+3. A problem depends on its split and number alone. A problem that occurs already is drawn again, so
+   splits do not overlap.
+4. Each task has a script: compute the expression and answer with the result. Its mistakes are those
+   of pupils: a wrong operation, a misread number, or an answer without a computation.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ THINGS = (
 _PARTS = {"train": 0.6, "validation": 0.2, "held_out": 0.2}
 """Partition → its share of people and things."""
 _LARGEST = 99
-"""Of the numbers in a problem."""
+"""Largest number in a problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemFamily:
-    """Problems of one kind; ``{a}``, ``{b}`` and ``{c}`` are its numbers."""
+    """Problems of one kind. ``{a}``, ``{b}`` and ``{c}`` are the numbers."""
 
     name: str
     expressions: tuple[str, ...]
-    """Computed one after another; ``{r}`` is the result so far."""
+    """Expressions to compute, in order. ``{r}`` is the previous result."""
     texts: tuple[str, ...]
     largest: tuple[int, ...]
     """Upper bounds of the numbers."""
 
     @property
     def trained(self) -> bool:
-        """False for what only ``ood`` has."""
+        """False for families of the split ``ood``."""
         return len(self.expressions) == 1
 
 
@@ -114,10 +113,10 @@ def make_problems(sizes: dict[str, int], seed: int, environment: str = "math") -
     Args:
         sizes: split → problems.
         seed: decides the problems and the partitions.
-        environment: plays them.
+        environment: the environment that plays them.
 
     Raises:
-        ParameterError: a split is to have more problems than there are.
+        ParameterError: a size exceeds the number of different problems.
     """
     people = partitions(PEOPLE, _PARTS, seed, "word_problems")
     things = partitions(THINGS, _PARTS, seed, "word_problems")
@@ -169,7 +168,7 @@ def _script(
 def _mistakes(
     family: ProblemFamily, numbers: dict[str, int], result: str, draw: random.Random
 ) -> list[list[dict[str, Any]]]:
-    """Scripts that end with another answer than ``result``."""
+    """Scripts whose answer is not ``result``."""
     others = [sign for sign in "+-*" if f" {sign} " not in family.expressions[0]]
     wrong_sign = f"{{a}} {draw.choice(others)} {{b}}"
     misread = numbers | {"b": numbers["b"] + draw.choice((-1, 1, 10))}

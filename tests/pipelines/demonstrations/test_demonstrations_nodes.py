@@ -116,7 +116,7 @@ def test_actions_read_back_as_what_was_scripted(imperfect, policy_folder):
 
 
 def test_an_action_that_is_too_long_for_the_rollout_says_so(world, policy_folder):
-    message = r"more than the 5 that an action may have: set rollout\.max_tokens_per_step \(5\)"
+    message = r"more than the limit of 5: increase rollout\.max_tokens_per_step \(5\)"
     with pytest.raises(DemonstrationError, match=message):
         build_demonstrations(
             policy_folder, *world, {"count": 1}, {}, {}, ROLLOUT | {"max_tokens_per_step": 5}, 0
@@ -136,7 +136,7 @@ def test_a_format_that_cannot_write_the_script_says_so(world, policy_folder):
         )
     message = str(caught.value)
     assert 'the code format cannot express tool_call \'search({"query": ' in message
-    assert message.endswith("demonstrations.count 0, sft.enabled false")
+    assert message.endswith("set demonstrations.count to 0 and sft.enabled to false")
 
 
 def test_prompts_without_room_say_so(world, policy_folder):

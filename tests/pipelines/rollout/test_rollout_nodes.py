@@ -129,9 +129,9 @@ def test_bad_input_is_refused_before_the_engine_is_touched(policy, tasks, docume
     engine = LocalEngine(threads=1)
     with pytest.raises(ParameterError, match="Did you mean 'group_size'"):
         run(policy, tasks, documents, engine, grup_size=4)
-    with pytest.raises(ParameterError, match="only 6 tasks in the split 'train'"):
+    with pytest.raises(ParameterError, match="the split 'train' has only 6 tasks"):
         run(policy, tasks, documents, engine, tasks_per_iteration=7)
-    with pytest.raises(ParameterError, match="built for 256 positions"):
+    with pytest.raises(ParameterError, match="only 256 positions"):
         run(policy, tasks, documents, engine, max_context_tokens=257)
     assert engine.weight_version == ""
 
@@ -147,7 +147,7 @@ def test_how_long_a_context_may_be_is_found_in_any_config(
     folder = shutil.copytree(policy, tmp_path / "policy")
     config.save_pretrained(folder)
     engine = LocalEngine(threads=1)
-    with pytest.raises(ParameterError, match="built for 128 positions"):
+    with pytest.raises(ParameterError, match="only 128 positions"):
         run(folder, tasks, documents, engine, max_context_tokens=129)
     assert engine.weight_version == ""
 

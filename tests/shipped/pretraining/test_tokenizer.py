@@ -1,4 +1,4 @@
-"""The tiny base model's tokenizer: a name is the same ids wherever it stands."""
+"""The tokenizer of the tiny base model: a name always has the same ids."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def tokenizer():
     ],
 )
 @pytest.mark.parametrize("name", ["Lyon", "Rio Negro", "Reykjavik"])
-def test_a_name_is_the_same_ids_everywhere(tokenizer, text, name):
+def test_a_name_has_the_same_ids_everywhere(tokenizer, text, name):
     alone = tokenizer.encode(name, add_special_tokens=False)
     inside = tokenizer.encode(text.format(name), add_special_tokens=False)
     spots = range(len(inside) - len(alone) + 1)
@@ -45,7 +45,7 @@ def test_text_survives_the_round_trip(tokenizer, text):
 
 
 @pytest.mark.parametrize(("number", "tokens"), [("7", 1), ("20", 1), ("2024", 2), ("120245", 3)])
-def test_digits_are_read_in_pairs(number, tokens):
+def test_digits_are_split_into_pairs(number, tokens):
     numbers = [" ".join(f"{number:02}" for number in range(100))] * 3
     tokenizer = train_tokenizer([*TEXTS, *numbers], 520)
     assert len(tokenizer.encode(number, add_special_tokens=False)) == tokens

@@ -1,4 +1,4 @@
-"""The pretraining run: what it optimises, that it learns, and that the seed alone decides."""
+"""The pretraining run: its objective, that it learns, and that it depends only on the seed."""
 
 import math
 
@@ -30,7 +30,7 @@ def first():
     return model, tokenizer, reports
 
 
-def test_the_same_seed_gives_the_same_weights_and_another_seed_others(first):
+def test_equal_seeds_give_equal_weights_and_other_seeds_others(first):
     again, _ = pretrain(NAMES, TINY)
     other, _ = pretrain(NAMES, TINY.model_copy(update={"seed": 1}))
     for ours, theirs in zip(first[0].parameters(), again.parameters(), strict=True):
@@ -45,8 +45,8 @@ def test_the_loss_falls_below_that_of_a_uniform_guess(first):
 
 
 @pytest.mark.slow
-def test_pages_grow_when_they_are_read_and_not_before():
-    """A round is 4 batches. Easy: 3, 4, 5 facts, then the next stage at 2, which is round 5."""
+def test_pages_grow_only_when_they_are_read_correctly():
+    """A round has 4 batches. An easy ``grow_at`` gives 3, 4, 5 facts, then the next stage at 2."""
     easy, hard = (
         [(report["stage"], report["longest_page"]) for report in _reports(grow_at=share)]
         for share in (0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Fictional worlds: chains hold, answers stand on their pages, nothing but the seed decides."""
+"""Fictional worlds: chains are valid, pages contain the answers, the seed decides everything."""
 
 from itertools import pairwise
 from random import Random
@@ -42,7 +42,7 @@ def test_a_question_can_be_answered_by_its_own_lookups(seed, hops):
     assert question.answer == title
 
 
-def test_equal_seeds_tell_equal_worlds_and_others_other_ones():
+def test_equal_seeds_give_equal_worlds_and_other_seeds_others():
     def drawn(seed):
         return MAKER.chain(Random(seed), 2, (4, 4))
 
@@ -71,7 +71,7 @@ def test_only_what_follows_from_the_text_is_learned(form):
 
 
 @pytest.mark.parametrize("form", LOOKUPS)
-def test_an_agent_says_what_it_read_before_it_acts_on_it(form):
+def test_the_agent_writes_what_it_read_before_it_acts(form):
     pieces = form(Random(0), [QUESTION])
     reads = [i for i, piece in enumerate(pieces) if piece.read]
     said = [(pieces[i - 2].text, pieces[i].text) for i in reads]
@@ -80,7 +80,7 @@ def test_an_agent_says_what_it_read_before_it_acts_on_it(form):
         assert pieces[i + 2].text.startswith(pieces[i].text), "the action is on what was read"
 
 
-def test_made_up_markup_is_learned_only_where_it_stood_before():
+def test_made_up_markup_is_learned_only_when_it_repeats():
     for seed in range(30):
         pieces = dialogue_marked(Random(seed), [QUESTION, QUESTION])
         told = [
@@ -106,7 +106,7 @@ def test_a_drill_asks_for_every_fact_of_a_page_once():
 
 
 @pytest.mark.parametrize("form", dict.fromkeys(FORMS))
-def test_no_form_is_the_agents_own(form):
+def test_no_form_is_the_agents_own_format(form):
     text = "".join(piece.text for piece in form(Random(0), [QUESTION]))
     for markup in ("<tool_call>", "<answer>", '"arguments"', '"query"'):
         assert markup not in text

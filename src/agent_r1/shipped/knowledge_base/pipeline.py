@@ -12,7 +12,7 @@ from agent_r1.shipped.knowledge_base.nodes import (
 
 
 def create_pipeline() -> Pipeline:
-    """Rebuilds the knowledge base; not part of an experiment."""
+    """The pipeline that rebuilds the knowledge base. It is not part of an experiment."""
     return Pipeline(
         [
             Node(build_countries, None, "countries", name="build_countries"),

@@ -1,4 +1,4 @@
-"""Makes the tiny base model: fictional worlds, several surface forms, a tokenizer, a short run."""
+"""Trains the tiny base model: fictional worlds, surface forms, a tokenizer, a short run."""
 
 from agent_r1.shipped.pretraining.train import PretrainParameters, pretrain
 

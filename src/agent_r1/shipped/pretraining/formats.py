@@ -1,9 +1,9 @@
-"""The surface forms in which a fictional world is told: plain text, questions and answers, a
-ReAct-like log, and dialogues with role tokens, some of them with made-up markup.
+"""Surface forms of fictional worlds: plain text, questions and answers, a log as in ReAct (Yao et
+al. 2022, arXiv:2210.03629), and dialogues with role tokens, some of them with made-up markup.
 
-None of them is the agent's own form (no ``<tool_call>``, no ``<answer>``): that one is learned from
-demonstrations. Every form is a list of `Piece`; ``learn`` marks what follows from what was said
-before — a lookup, a value that was read — and not what is random.
+No form is the agent's own format (no ``<tool_call>``, no ``<answer>``), which demonstrations teach.
+Every form is a list of `Piece`. ``learn`` marks text that follows from earlier text, such as a
+look-up or a value that was read, but not random text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ TURN_END = "<|im_end|>"
 
 
 class Piece(NamedTuple):
-    """A stretch of text."""
+    """A piece of text."""
 
     text: str
     learn: bool
     """Whether the model is trained to predict it."""
     read: bool = False
-    """Whether it begins with a value that was read: its first token tells which line was found."""
+    """Whether it begins with a value that was read. Its first token shows which line was found."""
 
 
 def page_text(random: Random, page: WorldPage) -> str:
@@ -66,7 +66,7 @@ def restated(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
 
 
 def question_answer(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
-    """Pages, then questions with their final answers only."""
+    """Pages, then questions with only their final answers."""
     pages = _distinct([page for question in questions for page in question.pages])
     random.shuffle(pages)
     pieces = [Piece("\n\n".join(page_text(random, page) for page in pages) + "\n\n", False)]
@@ -79,10 +79,10 @@ def question_answer(random: Random, questions: Sequence[WorldQuestion]) -> list[
 
 
 def drill(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
-    """A page, then every one of its facts asked for, in an order of its own.
+    """A page, then a question for each of its facts, in random order.
 
-    Which line a question means is one token in many of an episode; here it is what most of the
-    text is about, so it is learned first.
+    In an episode, only one token of many depends on the line that a question means. Here most of
+    the text does, so the model learns it first.
     """
     page = questions[0].pages[0]
     ask, tell = random.choice(_ASKING)
@@ -115,25 +115,25 @@ _ASKING = (
 
 
 class Style(NamedTuple):
-    """How an episode is told; a pair is what stands before and after a content."""
+    """The markup of an episode. A pair is the text before and after a content."""
 
     question: tuple[str, str]
     turn: tuple[str, str]
-    """Around everything that the agent says at once."""
+    """Around a whole turn of the agent."""
     page: tuple[str, str]
     thought: tuple[str, str, str]
-    """Before a label, between it and its value, and after the value."""
+    """Text before a label, between label and value, and after the value."""
     look: tuple[str, str]
     tell: tuple[str, str]
     fixed: bool = True
-    """Whether it is the same in every example, so that the model can know it from the start."""
+    """Whether the markup is the same in every example, so that the model can know it."""
 
 
 def _episodes(random: Random, questions: Sequence[WorldQuestion], style: Style) -> list[Piece]:
-    """Look-ups, each after the thought that says what was read on the page before, and an answer.
+    """Look-ups and an answer. Each but the first follows a thought about the page just read.
 
-    The thought takes reading apart: naming the label that the question asks for, finding its
-    value, and putting that into an action are three small steps and not one large one.
+    The thought divides reading into three small steps: name the label that the question asks for,
+    find its value, and put the value into an action.
     """
     pieces: list[Piece] = []
     shown: set[str] = set()
@@ -179,12 +179,12 @@ def react(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
 
 
 def dialogue_text(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
-    """A dialogue with worded lookups."""
+    """A dialogue with look-ups in words."""
     return _episodes(random, questions, _TEXT)
 
 
 def dialogue_json(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
-    """A dialogue with lookups and results in JSON."""
+    """A dialogue with look-ups and results in JSON."""
     return _episodes(random, questions, _JSON)
 
 
@@ -215,10 +215,10 @@ _JSON = Style(
 
 
 def dialogue_marked(random: Random, questions: Sequence[WorldQuestion]) -> list[Piece]:
-    """A dialogue whose markup is made up for this one: random words in one of several patterns.
+    """A dialogue with its own made-up markup: random words in one of several patterns.
 
-    Markup that stood before is learned, its first occurrence is not: there is nothing to know it
-    from. What is taught is to put the right name into whatever markup a user's agent will have.
+    The model learns repeated markup, but not its first occurrence, which is unpredictable. So it
+    learns to put the correct name into any markup that an agent may use.
     """
     style = Style(
         question=_role("user"),
@@ -252,7 +252,7 @@ _MARKUP = (
     ('{{"{0}": "{1}", "{2}": {{"{0}": "', '"}}}}'),
     ('<{0}>{{"{1}": "', '"}}</{0}>'),
 )
-"""What stands before and after a name; {0}, {1} and {2} are words of the example."""
+"""Text before and after a name. {0}, {1} and {2} are words of the example."""
 
 
 def _made_up_markup(random: Random) -> tuple[str, str]:
@@ -272,4 +272,4 @@ FORMS: tuple[Form, ...] = (
     *[dialogue_json] * 2,
     *[dialogue_marked] * 4,
 )
-"""Drawn evenly; what is harder or more general stands more than once."""
+"""Drawn uniformly. Harder or more general forms occur several times."""

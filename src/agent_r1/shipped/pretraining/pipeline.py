@@ -8,7 +8,7 @@ from agent_r1.shipped.pretraining.nodes import build_place_names, pretrain_base
 
 
 def create_pipeline() -> Pipeline:
-    """Rebuilds the tiny base model; not part of an experiment."""
+    """The pipeline that rebuilds the tiny base model. It is not part of an experiment."""
     return Pipeline(
         [
             Node(

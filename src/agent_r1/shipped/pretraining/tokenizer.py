@@ -1,8 +1,9 @@
-"""The tiny base model's own tokenizer: byte-level BPE in which a word is the same ids everywhere.
+"""The tokenizer of the tiny base model: byte-level BPE in which a word always has the same ids.
 
-Usual BPE glues the space before a word to it, so ``Paris`` after a space, after a quote and at the
-start of a line are different tokens, and copying a name means translating it. Here blanks and
-punctuation stand alone, so copying a name is copying ids: what a small model can learn.
+Usual BPE merges the space before a word into its token. So ``Paris`` after a space, after a quote
+and at the start of a line are different tokens, and copying a name means translating it. Here
+whitespace and punctuation are separate tokens. Copying a name is copying ids, which a small model
+can learn.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from transformers import PreTrainedTokenizerFast
 from agent_r1.shipped.pretraining.formats import END_OF_TEXT, TURN_END, TURN_START
 
 MARKUP = ("<tool_call>", "</tool_call>", "<answer>", "</answer>")
-"""Tokens reserved for the agent's own form; pretraining never shows them."""
+"""Tokens reserved for the agent's own format. Pretraining never uses them."""
 
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
@@ -24,14 +25,14 @@ CHAT_TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-"""ChatML; every role, ``tool`` among them, is rendered alike."""
+"""ChatML. All roles, including ``tool``, are rendered alike."""
 
 _PIECES = (
-    r" (?:is the|of the|that|of|the|is in|is|does|have) "  # frequent glue is one token
+    r" (?:is the|of the|that|of|the|is in|is|does|have) "  # frequent function words are one token
     r"|\b[a-z]+(?: (?!(?:is|of|that|the|does|have)\b)[a-z]+)+"  # "time zone" can be one token
     r"|: (?=[^\s\"{\[])|, (?=\w)"  # between label and value, and in lists
-    r"|[^\w\s]+(?: [^\w\s]+)*"  # punctuation, JSON glue among it
-    r"|\d{1,2}|\s"  # digits in pairs: numbers are copied, not known
+    r"|[^\w\s]+(?: [^\w\s]+)*"  # punctuation, including that of JSON
+    r"|\d{1,2}|\s"  # digits in pairs: numbers are copied, not memorised
 )
 
 
@@ -39,11 +40,11 @@ _JSON = (
     '{"name": "lookup", "arguments": {"title": "x"}}',
     '{"name": "search", "arguments": {"query": "x", "limit": "y"}}',
 )
-"""JSON as tools speak it, so that its glue is a few tokens; the model itself never trains on it."""
+"""JSON tool calls, so that their punctuation is few tokens. The model never trains on them."""
 
 
 def train_tokenizer(texts: Iterable[str], vocabulary: int) -> PreTrainedTokenizerFast:
-    """A tokenizer of ``vocabulary`` ids for ``texts`` and the glue of JSON tool calls."""
+    """Train a tokenizer with ``vocabulary`` ids on ``texts`` and JSON tool calls."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [

@@ -1,13 +1,13 @@
 """Trains the tiny base model.
 
-1. `lessons.examples` draws fictional worlds without end and tells them in the surface forms.
-2. `train_tokenizer` learns the vocabulary from a few thousand of them.
-3. `pretrain` fits a small Llama to predict what follows from what was read. It starts with single,
-   short pages that are asked about fact by fact (`drill`) and lets them grow as they are read: that
-   a question means one line of a page is discovered suddenly, and sooner on dense, short text. Then
-   come all forms.
+1. `lessons.examples` draws an endless stream of fictional worlds and writes them in surface forms.
+2. `train_tokenizer` learns the vocabulary from a few thousand examples.
+3. `pretrain` trains a small Llama to predict text that follows from what it read. It starts with
+   single, short pages and questions about each fact (`drill`). Pages grow as the model learns to
+   read them: it discovers suddenly that a question means one line of a page, and sooner on dense,
+   short text. Then all forms follow.
 
-Everything is drawn from the seed; the same machine gives the same bytes.
+Everything is drawn from the seed. On the same machine, equal parameters give equal bytes.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from agent_r1.parameters import Parameters
 from agent_r1.seeding import derive_seed
 from agent_r1.shipped.pretraining.formats import Piece
-from agent_r1.shipped.pretraining.lessons import LESSONS, examples
+from agent_r1.shipped.pretraining.lessons import LESSONS, examples, next_lesson
 from agent_r1.shipped.pretraining.tokenizer import train_tokenizer
 from agent_r1.shipped.pretraining.worlds import WorldMaker
 
 
 class PretrainParameters(Parameters):
-    """How the tiny base model is made (``conf/base/parameters_pretrain.yml``)."""
+    """The group ``pretrain`` (``conf/base/parameters_pretrain.yml``): the tiny base model."""
 
     seed: int = 0
     threads: int = 2
-    """The bytes depend on it: floating-point sums are split by thread."""
+    """CPU threads. The bytes depend on it, as floating-point sums are split by thread."""
     vocabulary: int = 2048
     tokenizer_examples: int = 8000
     hidden_size: int = 128
@@ -49,24 +49,24 @@ class PretrainParameters(Parameters):
     learning_rate: float = 4e-3
     muon_learning_rate: float = 6e-3
     bfloat16: bool = True
-    """Matrix products in bfloat16; weights and their updates stay in float32."""
+    """Whether matrix products use bfloat16. Weights and their updates stay in float32."""
     warmup_steps: int = 50
     decay_share: float = 0.4
     """The learning rate is constant, then falls linearly to zero over this share of the run."""
     weight_decay: float = 0.01
     max_grad_norm: float = 1.0
     grow_at: float = 0.9
-    """Pages grow by a fact whenever this share of values is read off the right line."""
+    """Pages grow by one fact when this share of values is read from the correct line."""
     short_page: int = 2
     long_page: int = 10
-    """Facts per page, at most."""
+    """Maximal facts per page, at the start and at the end of a lesson."""
     max_tokens: int = 448
-    """Longer examples are cut."""
+    """Tokens per example. Longer examples are cut."""
 
 
 _WIDTH, _COUNT = 64, 512
-"""Tokens per row, and learned tokens per batch, are rounded up to multiples of these: for every new
-shape of a bfloat16 product a kernel is compiled and kept (gigabytes over a run)."""
+"""Tokens per row, and learned tokens per batch, are rounded up to multiples of these, as torch
+compiles and keeps a kernel for every new shape of a bfloat16 product (gigabytes over a run)."""
 
 
 def _rounded(number: int, multiple: int) -> int:
@@ -76,9 +76,9 @@ def _rounded(number: int, multiple: int) -> int:
 def encode_pieces(
     tokenizer: PreTrainedTokenizerFast, batch: Sequence[Sequence[Piece]], max_tokens: int
 ) -> list[tuple[list[int], list[int]]]:
-    """Token ids and, for each, 0 if it is not learned, 2 if it tells what was read, 1 otherwise."""
+    """Token ids, and a mark per token: 0 not learned, 1 learned, 2 first token of a read value."""
     flat = [piece.text for pieces in batch for piece in pieces]
-    encoded = iter(tokenizer._tokenizer.encode_batch_fast(flat, add_special_tokens=False))
+    encoded = iter(tokenizer.backend_tokenizer.encode_batch_fast(flat, add_special_tokens=False))
     rows = []
     for pieces in batch:
         ids: list[int] = []
@@ -100,7 +100,7 @@ def _batches(
     random: Random,
     count: int = 4,
 ) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    """``count`` batches of similar lengths each: little of a batch is padding."""
+    """``count`` batches. Rows of a batch have similar lengths, which reduces padding."""
     size = parameters.batch_size
     drawn = [next(stream) for _ in range(size * count)]
     rows = sorted(
@@ -175,9 +175,14 @@ def _learning_rate(step: int, p: PretrainParameters) -> float:
 def learned_loss(
     model: LlamaForCausalLM, ids_B_T: torch.Tensor, learn_B_T: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mean cross-entropy of the learned tokens, and the share of what was read that is right.
+    """Mean cross-entropy of the learned tokens, and the share of values that are read correctly.
 
-    The share is the mean over the worlds: those with many questions count no more than others.
+    Args:
+        model: the model.
+        ids_B_T: int64, token ids.
+        learn_B_T: uint8, marks of `encode_pieces`.
+
+    The share is a mean over worlds, so worlds with many questions do not count more than others.
     """
     hidden_B_T_D = model.model(ids_B_T).last_hidden_state
     learned_B_T = learn_B_T[:, 1:] > 0
@@ -195,18 +200,41 @@ def learned_loss(
     return cross_entropy(logits_N_V, labels_N), right
 
 
+def _update(
+    model: LlamaForCausalLM,
+    optimizers: Sequence[torch.optim.Optimizer],
+    batch: tuple[torch.Tensor, torch.Tensor],
+    step: int,
+    p: PretrainParameters,
+) -> tuple[float, float]:
+    """One step of the optimizers; the loss and the share of values that were read correctly."""
+    with torch.autocast("cpu", torch.bfloat16, enabled=p.bfloat16):
+        loss, accuracy = learned_loss(model, *batch)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), p.max_grad_norm)
+    for optimizer in optimizers:
+        for group in optimizer.param_groups:
+            group["lr"] = group["peak_lr"] * _learning_rate(step, p)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    return loss.item(), accuracy.item()
+
+
 def pretrain(
     place_names: Sequence[str],
     parameters: PretrainParameters,
     report: Callable[[dict[str, float]], None] = lambda metrics: None,
 ) -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
-    """The tiny base model and its tokenizer, from the seed alone.
+    """Train the tiny base model and its tokenizer. The seed decides everything.
 
     Args:
-        place_names: the pool of names; none of them may be asked about later.
+        place_names: the pool of names. The agent's tasks must not ask about them.
         parameters: sizes and schedule.
-        report: called every 20 steps with step, loss, accuracy (share of values that were read off
-            the right line), stage, longest_page, tokens_per_second.
+        report: called every 20 steps with step, loss, accuracy (share of values that were read from
+            the correct line), stage, longest_page, tokens_per_second.
+
+    Raises:
+        FloatingPointError: the loss is not finite.
     """
     p = parameters
     torch.set_num_threads(p.threads)
@@ -226,36 +254,25 @@ def pretrain(
         stream = examples(maker, random, longest, LESSONS[stage])
         batches = _batches(stream, tokenizer, p, random)[: p.steps - step]
         right = 0.0
-        for ids_B_T, learn_B_T in batches:
-            with torch.autocast("cpu", torch.bfloat16, enabled=p.bfloat16):
-                loss, accuracy = learned_loss(model, ids_B_T, learn_B_T)
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), p.max_grad_norm)
-            for optimizer in optimizers:
-                for group in optimizer.param_groups:
-                    group["lr"] = group["peak_lr"] * _learning_rate(step, p)
-                optimizer.step()
-                optimizer.zero_grad(set_to_none=True)
-            tokens += ids_B_T.numel()
+        for batch in batches:
+            loss, accuracy = _update(model, optimizers, batch, step, p)
+            tokens += batch[0].numel()
             step += 1
-            right += accuracy.item() / len(batches)
+            right += accuracy / len(batches)
             if step % 20 == 0:
                 speed = tokens / max(1e-9, time.monotonic() - began)
-                if not math.isfinite(loss.item()):
+                if not math.isfinite(loss):
                     raise FloatingPointError(f"pretraining diverged at step {step}")
                 report(
                     {
                         "step": step,
-                        "loss": loss.item(),
-                        "accuracy": accuracy.item(),
+                        "loss": loss,
+                        "accuracy": accuracy,
                         "stage": stage,
                         "longest_page": longest,
                         "tokens_per_second": speed,
                     }
                 )
         if right >= p.grow_at:
-            if longest < p.long_page:
-                longest += 1
-            elif stage + 1 < len(LESSONS):
-                stage, longest = stage + 1, p.short_page
+            stage, longest = next_lesson(stage, longest, p.short_page, p.long_page)
     return model.eval(), tokenizer

@@ -1,14 +1,14 @@
-"""Fictional worlds: random facts about real place names, so that no fact is worth remembering.
+"""Fictional worlds: random facts about real place names, which cannot be memorised.
 
-1. A **world** is a handful of entities; each has a page of ``label: value`` facts. Titles and most
-   values are drawn from a large pool of real place names, labels from a list and from random
-   words, the facts themselves from nothing at all: the only way to know one is to read it.
-2. Some facts point to another entity of the world, so questions can be chained.
-3. A **question** asks for a fact over one or two hops, in one of several wordings, and carries the
-   lookups that answer it.
+1. A **world** has a few entities, each with a page of ``label: value`` facts. Titles and most
+   values are drawn from a large pool of real place names, labels from a list and from random words.
+   The facts are random, so the only way to know one is to read it.
+2. Some facts name another entity of the world, so questions can be chained.
+3. A **question** asks for a fact over one or two hops, in one of several wordings, and contains the
+   look-ups that answer it.
 
-A model that is trained on a new world for every example must learn to read, to copy and to look
-things up; it cannot memorise.
+A model that gets a new world in every example cannot memorise. It must learn to read, to copy and
+to look things up.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LABELS = (
     "twin town", "type", "university", "valley", "village", "weight", "width", "wind", "year",
     "zone",
 )  # fmt: skip
-"""Names of facts. Which of them means what is random in every world."""
+"""Names of facts. Their values are random in every world."""
 
 _SYLLABLES = (
     "ba", "bel", "cor", "da", "den", "el", "fa", "gor", "ha", "il", "jo", "ka", "lem", "lo", "ma",
@@ -48,19 +48,19 @@ _DEMONYM_ENDINGS = ("an", "ese", "ian", "i", "ish", "er")
 
 @dataclass(frozen=True, slots=True)
 class WorldPage:
-    """An entity and its facts, in the order in which the page lists them."""
+    """An entity and its facts, in the order of the page's lines."""
 
     title: str
     facts: tuple[tuple[str, str], ...]
 
     def value(self, label: str) -> str:
-        """The value of a label that the page has."""
+        """The value of a label on the page."""
         return dict(self.facts)[label]
 
 
 @dataclass(frozen=True, slots=True)
 class WorldQuestion:
-    """A question and what answers it: read ``labels[i]`` on ``pages[i]``, one after another."""
+    """A question and its chain: read ``labels[i]`` on ``pages[i]``, one after the other."""
 
     text: str
     pages: tuple[WorldPage, ...]
@@ -97,13 +97,13 @@ _TWO_HOP = (
 
 
 class WorldMaker:
-    """Draws worlds and questions; everything comes from the generator that is passed in."""
+    """Draws worlds and questions. All draws use the generator in the arguments."""
 
     def __init__(self, place_names: Sequence[str]) -> None:
         self.place_names = place_names
 
     def page(self, random: Random, title: str, links: Sequence[str], facts: int) -> WorldPage:
-        """A page with ``facts`` facts, one for each of ``links`` being that other entity."""
+        """A page with ``facts`` facts. The values of some of them are the entities ``links``."""
         labels = self._labels(random, max(facts, len(links)))
         values = [*links, *(self._value(random) for _ in labels[len(links) :])]
         lines = list(zip(labels, values, strict=True))
@@ -111,7 +111,7 @@ class WorldMaker:
         return WorldPage(title, tuple(lines))
 
     def chain(self, random: Random, hops: int, facts: tuple[int, int]) -> list[WorldPage]:
-        """Pages of which each names the next one's title; ``facts`` bounds the lines of a page."""
+        """Pages that each name the next one's title. ``facts`` are the limits of lines per page."""
         titles = random.sample(self.place_names, hops)
         return [
             self.page(random, title, titles[i + 1 : i + 2], random.randint(*facts))
@@ -119,7 +119,7 @@ class WorldMaker:
         ]
 
     def question(self, random: Random, pages: Sequence[WorldPage]) -> WorldQuestion:
-        """A question along ``pages``; the last label is any fact of the last page."""
+        """A question along ``pages``. The last label is a random fact of the last page."""
         labels = [
             next(label for label, value in page.facts if value == following.title)
             for page, following in pairwise(pages)
@@ -132,7 +132,7 @@ class WorldMaker:
     def _labels(self, random: Random, count: int) -> list[str]:
         labels = random.sample(LABELS, count)
         for i in range(count):
-            if random.random() < 0.15:  # an unseen label must be matched, it cannot be known
+            if random.random() < 0.15:  # an unseen label can only be matched, not known
                 prefixed = random.random() < 0.5
                 labels[i] = (
                     f"{made_up_word(random)} {labels[i]}" if prefixed else made_up_word(random)
@@ -168,5 +168,5 @@ class WorldMaker:
 
 
 def made_up_word(random: Random) -> str:
-    """A word of two to four syllables that means nothing."""
+    """A meaningless word of two to four syllables."""
     return "".join(random.choice(_SYLLABLES) for _ in range(random.randint(2, 4)))

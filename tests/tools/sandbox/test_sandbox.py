@@ -192,5 +192,5 @@ def test_an_unknown_level_is_named_once_with_the_known_ones():
         SandboxParameters.read({"isolation": "bublewrap"}, "sandbox")
     assert str(caught.value) == (
         "parameter 'sandbox.isolation': unknown level 'bublewrap'. Did you mean 'bubblewrap'? "
-        "Known: auto, bubblewrap, namespaces, none, rlimits (got 'bublewrap')."
+        "Known: auto, bubblewrap, namespaces, none, rlimits."
     )

@@ -58,7 +58,7 @@ class Generation:
 
 
 class Engine(Protocol):
-    """Continues token streams with one policy at a time."""
+    """Continues token streams with one policy. A ``session`` names a trajectory\'s stream."""
 
     weight_version: str
     """sha256 of the loaded policy. The rollout checks it before it samples."""
@@ -68,22 +68,22 @@ class Engine(Protocol):
         ...
 
     async def generate(
-        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
-        """Append tokens to the stream, then sample an action. Opens unknown streams."""
+        """Append tokens to the session's stream, then sample an action. Opens unknown streams."""
         ...
 
-    def fork(self, stream: str, into: Sequence[str]) -> None:
-        """Open streams as copies of ``stream``, so that a group's prompt is computed once."""
+    def fork(self, session: str, into: Sequence[str]) -> None:
+        """Open sessions as copies of ``session``, so that a group's prompt is computed once."""
         ...
 
     def window(
-        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Move the visible window; see `agent_r1.mdp.visible_context`. Keys and values after the
         first change are computed again, because the old ones attended to dropped tokens."""
         ...
 
-    def close(self, stream: str) -> None:
+    def close(self, session: str) -> None:
         """Forget the stream and free its memory. Unknown streams are ignored."""
         ...

@@ -123,7 +123,7 @@ class LocalEngine:
         self._batch = DecodeBatch(self._model, self._pool, decode_cache)
 
     async def generate(
-        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
         """Append tokens to the stream, then sample an action. Opens unknown streams.
 
@@ -132,7 +132,7 @@ class LocalEngine:
             ValueError: the stream has no tokens, a token id is unknown, or the action could exceed
                 the model's maximal length.
         """
-        request = self._queue(stream, [int(token) for token in new_token_ids], sampling)
+        request = self._queue(session, [int(token) for token in new_token_ids], sampling)
         return await request.future
 
     def _queue(self, name: str, tokens: list[int], sampling: Sampling) -> GenerationRequest:
@@ -190,37 +190,37 @@ class LocalEngine:
             raise EngineError(f"stream '{name}' is generating")
         return stream
 
-    def fork(self, stream: str, into: Sequence[str]) -> None:
-        """Open streams as copies of ``stream``, including its keys and values.
+    def fork(self, session: str, into: Sequence[str]) -> None:
+        """Open streams as copies of ``session``, including its keys and values.
 
         Raises:
-            EngineError: ``stream`` is unknown or generating, or a new name is taken.
+            EngineError: ``session`` is unknown or generating, or a new name is taken.
         """
         with self._lock, torch.inference_mode():
-            source = self._idle(stream)
+            source = self._idle(session)
             taken = [name for name in into if name in self._streams]
             if taken or len(set(into)) < len(into):
-                raise EngineError(f"cannot fork '{stream}' into {list(into)}: names must be new")
+                raise EngineError(f"cannot fork '{session}' into {list(into)}: names must be new")
             forks = [source.forked(name, self._pool.open()) for name in into]
             if forks and source.cached:
                 self._pool.copy(source.slot, [fork.slot for fork in forks], source.cached)
             self._streams.update((fork.name, fork) for fork in forks)
 
     def window(
-        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Move the visible window. Keys and values after the first change are computed again.
 
         Raises:
-            EngineError: ``stream`` is unknown or generating.
+            EngineError: ``session`` is unknown or generating.
         """
         with self._lock:
-            self._idle(stream).show(prefix, start, drops)
+            self._idle(session).show(prefix, start, drops)
 
-    def close(self, stream: str) -> None:
+    def close(self, session: str) -> None:
         """Forget the stream and free its slot. Unknown streams are ignored."""
         with self._lock:
-            known = self._streams.pop(stream, None)
+            known = self._streams.pop(session, None)
             if known is not None:
                 known.closed = True
                 if not known.busy:

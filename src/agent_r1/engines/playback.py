@@ -47,21 +47,21 @@ class PlaybackEngine:
             raise ScriptError(f"an engine without a model has no policy {version!r} to load")
 
     async def generate(
-        self, stream: str, new_token_ids: Sequence[int], sampling: Sampling
+        self, session: str, new_token_ids: Sequence[int], sampling: Sampling
     ) -> Generation:
         """The stream's next action. If ``max_tokens`` is 0, tokens are only counted.
 
         Raises:
             ScriptError: the engine has no action to play.
         """
-        length = self._lengths.get(stream, 0) + len(new_token_ids)
-        token_ids, logprobs, finish_reason = self._next(stream, sampling)
-        self._lengths[stream] = length + len(token_ids)
+        length = self._lengths.get(session, 0) + len(new_token_ids)
+        token_ids, logprobs, finish_reason = self._next(session, sampling)
+        self._lengths[session] = length + len(token_ids)
         return Generation(
             token_ids=list(token_ids),
             logprobs=list(logprobs),
             finish_reason=finish_reason,
-            prompt_tokens=length - self._hidden.get(stream, 0),
+            prompt_tokens=length - self._hidden.get(session, 0),
             cached_tokens=0,
             generation_ms=0.0,
         )
@@ -73,20 +73,20 @@ class PlaybackEngine:
         self._positions[stream] = position + 1
         return self._action(stream, position, sampling)
 
-    def fork(self, stream: str, into: Sequence[str]) -> None:
-        """Open copies of ``stream``. Each plays its own actions."""
+    def fork(self, session: str, into: Sequence[str]) -> None:
+        """Open copies of ``session``. Each plays its own actions."""
         for name in into:
-            self._lengths[name] = self._lengths.get(stream, 0)
-            self._hidden[name] = self._hidden.get(stream, 0)
+            self._lengths[name] = self._lengths.get(session, 0)
+            self._hidden[name] = self._hidden.get(session, 0)
 
     def window(
-        self, stream: str, prefix: int, start: int, drops: Sequence[int] | None = None
+        self, session: str, prefix: int, start: int, drops: Sequence[int] | None = None
     ) -> None:
         """Record how many tokens the window hides."""
-        length = self._lengths.get(stream, 0)
-        self._hidden[stream] = length - len(visible_context(range(length), prefix, start, drops))
+        length = self._lengths.get(session, 0)
+        self._hidden[session] = length - len(visible_context(range(length), prefix, start, drops))
 
-    def close(self, stream: str) -> None:
+    def close(self, session: str) -> None:
         """Forget the stream's position and lengths."""
         for known in (self._positions, self._lengths, self._hidden):
-            known.pop(stream, None)
+            known.pop(session, None)

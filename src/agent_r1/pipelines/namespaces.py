@@ -1,8 +1,10 @@
-"""Names and construction of the instances of modular pipelines."""
+"""Names of iterations, and the construction of stages and of instances of modular pipelines."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, update_wrapper
+from typing import Any
 
 from kedro.pipeline import Node, Pipeline
 
@@ -15,6 +17,19 @@ def iteration_name(index: int) -> str:
 def full_iteration(text: str) -> str:
     """The full name: ``3`` → ``iter_00003``; other texts are unchanged."""
     return iteration_name(int(text)) if text.isdigit() else text
+
+
+def one_node(function: Callable[..., Any], inputs: str, outputs: str, **fixed: Any) -> Pipeline:
+    """A stage: a pipeline of one node, which has the name of its function.
+
+    Args:
+        function: called with the inputs, in order.
+        inputs, outputs: names of datasets, separated by spaces.
+        fixed: keyword arguments that are not datasets.
+    """
+    call = update_wrapper(partial(function, **fixed), function) if fixed else function
+    names = outputs.split() if " " in outputs else outputs
+    return Pipeline([Node(call, inputs.split(), names, name=function.__name__)])
 
 
 def instance(

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Node, Pipeline
+from kedro.pipeline import Pipeline
 
 from agent_r1.pipelines.demonstrations.nodes import build_demonstrations
+from agent_r1.pipelines.namespaces import one_node
+
+_INPUTS = (
+    "base_policy tasks documents params:demonstrations params:environment params:chat "
+    "params:rollout params:seed"
+)
 
 
 def create_pipeline() -> Pipeline:
     """``demonstrations``: episodes of a scripted agent, with real tool calls."""
-    return Pipeline(
-        [
-            Node(
-                build_demonstrations,
-                inputs=[
-                    "base_policy",
-                    "tasks",
-                    "documents",
-                    "params:demonstrations",
-                    "params:environment",
-                    "params:chat",
-                    "params:rollout",
-                    "params:seed",
-                ],
-                outputs="demonstrations",
-                name="build_demonstrations",
-            )
-        ],
-        inputs={"base_policy": "base.policy", "tasks": "tasks", "documents": "documents"},
-    )
+    outside = {"base_policy": "base.policy", "tasks": "tasks", "documents": "documents"}
+    return Pipeline(one_node(build_demonstrations, _INPUTS, "demonstrations"), inputs=outside)

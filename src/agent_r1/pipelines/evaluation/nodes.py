@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -26,6 +28,9 @@ from agent_r1.rollout import (
 __all__ = ["EvaluationParameters", "evaluate_policy", "validate_policy"]
 
 STAGE = "evaluate_policy"
+
+EvaluationTables = tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]
+
 _NOT_TEXTS = ("numeric", "coverage")
 """Outcome metrics for which an exact match of texts would be wrong."""
 
@@ -43,7 +48,7 @@ def evaluate_policy(
     seed: int,
     *,
     iteration: str,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+) -> EvaluationTables:
     """Sampled attempts and one greedy attempt at each task of the chosen splits.
 
     Args:
@@ -85,34 +90,12 @@ def evaluate_policy(
     return evaluation_table(attempts), rollouts, rewards
 
 
-def validate_policy(
-    engine: Engine,
-    policy: Path,
-    tasks: pd.DataFrame,
-    documents: pd.DataFrame,
-    evaluation: EvaluationParameters,
-    rollout: RolloutParameters,
-    environment: EnvironmentParameters,
-    chat: ChatParameters,
-    reward: RewardParameters,
-    seed: int,
-    *,
-    iteration: str,
-) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+@wraps(evaluate_policy, assigned=["__annotations__"])  # Kedro reads the types of parameters
+def validate_policy(*inputs: Any, iteration: str) -> EvaluationTables:
     """`evaluate_policy` on only the validation split."""
-    return evaluate_policy(
-        engine,
-        policy,
-        tasks,
-        documents,
-        evaluation.model_copy(update={"splits": ("validation",)}),
-        rollout,
-        environment,
-        chat,
-        reward,
-        seed,
-        iteration=iteration,
-    )
+    engine, policy, tasks, documents, evaluation, *others = inputs
+    only = evaluation.model_copy(update={"splits": ("validation",)})
+    return evaluate_policy(engine, policy, tasks, documents, only, *others, iteration=iteration)
 
 
 def evaluation_requests(

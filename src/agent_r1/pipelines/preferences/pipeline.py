@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Node, Pipeline
+from kedro.pipeline import Pipeline
 
+from agent_r1.pipelines.namespaces import one_node
 from agent_r1.pipelines.preferences.nodes import build_preferences
 
 
 def create_pipeline() -> Pipeline:
     """Preference pairs; an empty table for objectives that do not use them."""
-    return Pipeline(
-        [
-            Node(
-                build_preferences,
-                inputs=["rollouts", "rewards", "params:update.objective"],
-                outputs="preferences",
-                name="build_preferences",
-            )
-        ]
-    )
+    return one_node(build_preferences, "rollouts rewards params:update.objective", "preferences")

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Node, Pipeline
+from kedro.pipeline import Pipeline
 
+from agent_r1.pipelines.namespaces import one_node
 from agent_r1.pipelines.prepare_tasks.nodes import prepare_tasks
 
 
 def create_pipeline() -> Pipeline:
     """``tasks`` with all their splits, and the ``documents`` that the search tool reads."""
-    return Pipeline(
-        [
-            Node(
-                prepare_tasks,
-                inputs=[
-                    "countries",
-                    "cities",
-                    "elements",
-                    "params:tasks",
-                    "params:environment.name",
-                    "task_files",
-                ],
-                outputs=["tasks", "documents"],
-                name="prepare_tasks",
-            )
-        ]
-    )
+    inputs = "countries cities elements params:tasks params:environment.name task_files"
+    return one_node(prepare_tasks, inputs, "tasks documents")

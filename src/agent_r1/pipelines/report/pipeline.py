@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pandas as pd
 from kedro.pipeline import Node, Pipeline
 
-from agent_r1.datasets import History
 from agent_r1.pipelines.report.nodes import build_report
 
 
@@ -19,28 +17,16 @@ def create_pipeline(after: Sequence[str] = ()) -> Pipeline:
         after: datasets that must exist first, if their nodes are in the same pipeline.
     """
 
-    def report(
-        history: History,
-        tasks: pd.DataFrame,
-        demonstrations: pd.DataFrame,
-        parameters: dict[str, Any],
-        *_: Any,
-    ) -> tuple[Any, str, dict[str, Any]]:
-        return build_report(
-            history=history, tasks=tasks, demonstrations=demonstrations, parameters=parameters
-        )
+    def report(*inputs: Any) -> tuple[Any, str, dict[str, Any]]:
+        return build_report(*inputs[: len(inputs) - len(after)])
 
     shared = {name: name for name in ("history", "tasks", "demonstrations")}
     # Input names of a node have no dots; the pipeline maps them.
     aliases = {name.replace(".", "_"): name for name in after}
-    return Pipeline(
-        [
-            Node(
-                report,
-                inputs=["history", "tasks", "demonstrations", "parameters", *aliases],
-                outputs=["learning_curves_figure", "report_html", "summary"],
-                name="build_report",
-            )
-        ],
-        inputs={**shared, **aliases},
+    node = Node(
+        report,
+        inputs=["history", "tasks", "demonstrations", "parameters", *aliases],
+        outputs=["learning_curves_figure", "report_html", "summary"],
+        name="build_report",
     )
+    return Pipeline([node], inputs=shared | aliases)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from kedro.pipeline import Node, Pipeline
+from kedro.pipeline import Pipeline
 
 from agent_r1.pipelines.evaluation.pipeline import create_evaluation, create_validation
-from agent_r1.pipelines.namespaces import instance, iteration_name
+from agent_r1.pipelines.namespaces import instance, iteration_name, one_node
 from agent_r1.pipelines.sft.nodes import import_policy, train_sft
 
 _SHARED = {name: name for name in ("engine", "tasks", "documents")}
@@ -13,17 +13,16 @@ _SHARED = {name: name for name in ("engine", "tasks", "documents")}
 
 def create_base() -> Pipeline:
     """``base.policy``, imported from ``model.path``, and its evaluation."""
-    imported = Node(import_policy, inputs="params:model", outputs="policy", name="import_policy")
+    imported = one_node(import_policy, "params:model", "policy")
     return instance([imported, create_evaluation("base")], "base", _SHARED)
 
 
 def create_pipeline() -> Pipeline:
     """``iter_00000``: the warm start, which is also the reference policy, and its evaluation."""
-    trained = Node(
+    trained = one_node(
         train_sft,
-        inputs=["base_policy", "demonstrations", "params:sft", "params:model", "params:seed"],
-        outputs=["policy", "critic", "trainer_state", "controllers", "update_metrics"],
-        name="train_sft",
+        "base_policy demonstrations params:sft params:model params:seed",
+        "policy critic trainer_state controllers update_metrics",
     )
     name = iteration_name(0)
     return instance(

@@ -1,7 +1,7 @@
 """The base of every parameter group: unknown keys are refused, naming the nearest known one.
 
-What is wrong is data: a `Problem` says where, what, and what to do. A group that holds another one
-puts its own name before the path (`Problem.inside`). `ParameterError` renders all of them once.
+A mistake is data: a `Problem` says where, what, and what to do. A group that holds another one puts
+its own name before the path (`Problem.inside`). `ParameterError` renders all of them once.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SAID = {
     "model_type": "Input should be a group of keys",
     "tuple_type": "Input should be a list",
 }
-"""What pydantic says in words of Python, in words of YAML."""
+"""Pydantic's type of a problem → its text in words of YAML, not of Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ParameterError(UserError, ValueError):
     """A parameter is unknown or has a value that cannot be used; the message names the key."""
 
     def __init__(self, *problems: Problem | str) -> None:
-        """A text stands for a `Problem` that has no path yet."""
+        """A text becomes a `Problem` without a path."""
         self.problems = tuple(Problem(p) if isinstance(p, str) else p for p in problems)
         super().__init__(*self.problems)
 
@@ -192,9 +192,9 @@ def _group_in(annotation: Any) -> type[Parameters] | None:
 
 
 def part(model: type[Parameters]) -> Any:
-    """A field of `FlatParameters`: a group whose keys stand in the group around it.
+    """A field of `FlatParameters`: a group whose keys are keys of the group around it in ``conf/``.
 
-    The alias is what the part is called while it is validated; no key of ``conf/`` looks like it.
+    The alias is the part's name during validation; no key of ``conf/`` can look like it.
     """
     return Field(default_factory=model, alias=f"({model.__name__})")
 

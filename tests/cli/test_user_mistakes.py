@@ -145,7 +145,9 @@ WHAT_PARAMETERS_NAME = {
     "task file is not JSON": _conf("not_json", "data/01_raw/not_json.json", "JSON"),
     "MCP server does not start": _conf("no_server", "'pages'", "environment.options.mcp.pages"),
     "MCP server without http": _conf("no_address", "an address begins with http://"),
-    "sandbox missing": _conf("no_sandbox", "bwrap is not installed; install the package bubblewrap"),
+    "sandbox missing": _conf(
+        "no_sandbox", "bwrap is not installed; install the package bubblewrap"
+    ),
     "unknown isolation": _conf("bad_sandbox", "unknown level 'jail'", "bubblewrap"),
     "template of a missing model": Mistake(f"check-template nope {_FAULTS}", ("nope",)),
 }

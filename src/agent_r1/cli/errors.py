@@ -1,7 +1,7 @@
 """Errors the user can fix: print the message, not the traceback.
 
 1. A `UserError`, also one that Kedro wrapped because a dataset raised it.
-2. What Kedro or OmegaConf say about a configuration that they cannot read.
+2. A configuration that Kedro or OmegaConf cannot read.
 3. A file that cannot be read or written: it is missing, it is damaged, or the disk is full.
 4. A syntax error in the user's own module.
 

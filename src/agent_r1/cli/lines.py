@@ -25,7 +25,7 @@ _SHOWN = 12
 
 
 def rerun_lines(rerun: Rerun) -> list[str]:
-    """What a rerun did, and what stands now."""
+    """What a rerun did, and what is current now."""
     lines = [f"{rerun.node} ran again in experiment '{rerun.experiment}': version {rerun.version}"]
     if rerun.changes:
         lines += ["with other parameters:", describe(rerun.changes)]

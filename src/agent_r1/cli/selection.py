@@ -1,4 +1,4 @@
-"""Checks what ``kedro run`` is asked to select, before Kedro does: unknown names are refused."""
+"""Checks the selection of ``kedro run`` before Kedro does: unknown names are refused."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _known(pipeline: Pipeline) -> dict[str, list[str]]:
 
 
 def _elsewhere(name: str, chosen: list[str]) -> str:
-    """The option that is missing where a name belongs to an iteration which no option names."""
+    """The missing option, if a name belongs to an iteration that no option names."""
     from kedro.framework.project import pipelines
 
     namespace = name.partition(".")[0]
@@ -92,7 +92,7 @@ def _elsewhere(name: str, chosen: list[str]) -> str:
 
 
 def _hint(name: str, known: list[str]) -> str:
-    """The nearest names: those that are equal without their namespace, or else similar ones."""
+    """The nearest names: those that are equal without their namespace, otherwise similar ones."""
     short = name.rpartition(".")[2]
     close = [each for each in known if each.rpartition(".")[2] == short]
     close = close or difflib.get_close_matches(name, known, n=3, cutoff=0.5)

@@ -1,8 +1,7 @@
-"""What one group of parameters needs of another.
+"""Parameters that do not go together, although each group is valid.
 
-Each row of `CONFLICTS` is valid group by group. Yet it would fail only when the first update is
-due, or it trains nothing and looks well, or something that was asked for has no effect. A row says
-when that is so, and what to do.
+Without these checks such a run fails at the first update, or trains nothing without a sign of it,
+or ignores a setting. A row of `CONFLICTS` says when that is so, and what to do.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _NAME = re.compile(r"\{(.+?)\}")
 
 
 class Chosen(NamedTuple):
-    """All parameters, and what the names among them stand for."""
+    """All parameters, with the estimator and the objective that they name."""
 
     groups: Mapping[str, Mapping[str, Any]]
     """Group → plain values, defaults filled in."""
@@ -31,7 +30,7 @@ class Chosen(NamedTuple):
     objective: Objective
 
     def value(self, name: str) -> Any:
-        """What stands under a dotted name."""
+        """The value of a dotted name."""
         value: Any = self.groups
         for part in name.split("."):
             value = value[part]
@@ -43,7 +42,7 @@ class Conflict(NamedTuple):
 
     applies: Callable[[Chosen], bool]
     what: str
-    """``{dotted.name}`` stands for the value."""
+    """What is wrong; ``{dotted.name}`` is replaced by the value."""
     remedy: str
     """What to set, as an imperative."""
 

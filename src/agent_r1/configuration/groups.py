@@ -1,6 +1,6 @@
 """The top level of the parameters in ``conf/``: every group and its model.
 
-1. The configuration loader (`agent_r1.configuration.presets`) merges the files and validates the
+1. The configuration loader (`agent_r1.configuration.loader`) merges the files and validates the
    whole here, before any work starts: a misspelt key costs a second and not an hour.
 2. Kedro makes each group that a node's hint names into its model, from the values of step 1.
 3. The hooks record those values, with all defaults in them.
@@ -72,7 +72,7 @@ def read_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What `read_parameters` gave, from a catalog: Kedro made some groups into their models."""
+    """Parameters of a catalog as plain values: Kedro has made some groups into their models."""
     return {
         key: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
         for key, value in parameters.items()

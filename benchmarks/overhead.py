@@ -50,6 +50,7 @@ def measure(iterations: int, *, mlflow: bool) -> list[float]:
     from kedro.framework.startup import bootstrap_project
 
     from agent_r1.configuration import groups as parameter_groups
+    from agent_r1.configuration import references
     from agent_r1.display import progress
     from agent_r1.experiments.driver import run_experiment
     from tests.support import toy_experiment
@@ -57,11 +58,9 @@ def measure(iterations: int, *, mlflow: bool) -> list[float]:
     clock = Clock()
     with (
         tempfile.TemporaryDirectory() as folder,
+        mock.patch.object(parameter_groups, "GROUPS", toy_experiment.toy_groups()),
         mock.patch.multiple(
-            parameter_groups,
-            GROUPS=toy_experiment.toy_groups(),
-            check_references=lambda *_: None,
-            check_base=lambda *_: None,
+            references, check_references=lambda *_: None, check_base=lambda *_: None
         ),
         mock.patch.object(progress.LineDisplay, "stage_ended", clock),
     ):

@@ -22,8 +22,9 @@ from omegaconf import OmegaConf
 from agent_r1 import settings
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.cli import cli
-from agent_r1.configuration.groups import check_references, read_parameters
+from agent_r1.configuration.groups import read_parameters
 from agent_r1.configuration.loader import ProjectConfigLoader, read_preset
+from agent_r1.configuration.references import check_references
 from agent_r1.lineage.branches import flatten
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.pipeline_registry import register_pipelines

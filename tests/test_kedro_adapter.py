@@ -86,7 +86,7 @@ def test_kedro_asks_the_dataset_for_its_newest_version(tmp_path):
 
 def test_the_catalog_of_a_context_is_made_without_validating_parameters(project):
     (project.path / "conf/local/parameters.yml").write_text("rollout: {temperature: hot}")
-    with Session(project.path, {"experiment": "elsewhere"}) as session:
+    with Session(project.path, {"experiment": "elsewhere"}, validates=False) as session:
         catalog = session.catalog()
     assert isinstance(catalog, DataCatalog)
     assert catalog.load("parameters")["rollout"]["temperature"] == "hot"

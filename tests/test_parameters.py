@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 from pydantic import field_validator, model_validator
 
-from agent_r1.parameters import ParameterError, Parameters, nearest
+from agent_r1.parameters import (
+    FlatParameters,
+    ParameterError,
+    Parameters,
+    Problem,
+    nearest,
+    part,
+)
 
 
 class Inner(Parameters):
@@ -25,7 +32,7 @@ class Outer(Parameters):
     def _read(cls, values: Any) -> Any:
         if values == "odd":
             raise ParameterError("it must be even")
-        return values and Inner.read(values, "outer.named")
+        return values and Inner.read(values)
 
     @model_validator(mode="after")
     def _fits(self) -> Outer:
@@ -70,7 +77,9 @@ def test_what_is_expected_is_said_in_words_of_yaml():
 
 
 def test_a_group_that_is_none_is_refused():
-    with pytest.raises(ParameterError, match=r"^parameter 'outer' must be a group.*got 'inner'"):
+    with pytest.raises(
+        ParameterError, match=r"^parameter 'outer': .* group of keys \(got 'inner'\)\.$"
+    ):
         Outer.read("inner", "outer")
 
 
@@ -108,3 +117,78 @@ def test_a_name_that_resembles_nothing_still_lists_what_is_known():
 
 def test_where_nothing_is_known_nothing_is_listed():
     assert nearest("default", []) == ""
+
+
+def problems_of(model: type[Parameters], values: Any, group: str = "group") -> list[Problem]:
+    with pytest.raises(ParameterError) as error:
+        model.read(values, group)
+    return list(error.value.problems)
+
+
+def test_problems_are_data():
+    unknown, bad = problems_of(Outer, {"inner": {"widht": 1}, "temperature": "hot"})[::-1]
+    assert (unknown.path, unknown.nearest, unknown.known) == (
+        "group.inner.widht", "width", ("width",),
+    )  # fmt: skip
+    assert (bad.path, bad.got, bad.nearest) == ("group.temperature", "'hot'", None)
+    assert bad.what.startswith("Input should be a valid number")
+
+
+def test_a_group_puts_its_path_before_that_of_a_group_inside():
+    assert [problem.path for problem in problems_of(Outer, {"named": {"widht": 1}})] == [
+        "group.named.widht"
+    ]
+    assert [problem.path for problem in problems_of(Outer, {"named": {"widht": 1}}, "")] == [
+        "named.widht"
+    ]
+
+
+def test_a_remedy_stands_after_what_is_wrong():
+    assert str(Problem("a is 1, and b is 2", remedy="set b to 1")) == (
+        "a is 1, and b is 2: set b to 1"
+    )
+
+
+class Clip(Parameters):
+    low: float = 0.2
+    nested: Inner = Inner()
+
+    @model_validator(mode="after")
+    def _fits(self) -> Clip:
+        if self.low > 1:
+            raise ParameterError("set low to less")
+        return self
+
+
+class Flat(FlatParameters):
+    name: str = "x"
+    clip: Clip = part(Clip)
+
+
+def test_a_part_is_read_from_flat_keys_and_dumped_to_flat_keys():
+    flat = Flat.read({"low": 0.1, "nested": {"width": 4}}, "flat")
+    assert flat.clip == Clip(low=0.1, nested=Inner(width=4))
+    assert flat.model_dump() == {"name": "x", "low": 0.1, "nested": {"width": 4}}
+    assert Flat.read(flat.model_dump(mode="json"), "flat") == flat
+    assert Flat() == Flat.read({}, "flat")
+    assert sorted(Flat.known_keys()) == ["low", "name", "nested"]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"lo": 1}, "unknown parameter 'flat.lo'. Did you mean 'low'? Known: low, name, nested."),
+        ({"clip": {}}, "unknown parameter 'flat.clip'. Known: low, name, nested."),
+        ({"(Clip)": {}}, "unknown parameter 'flat.(Clip)'. Known: low, name, nested."),
+        (
+            {"nested": {"widht": 1}},
+            "unknown parameter 'flat.nested.widht'. Did you mean 'width'? Known: width.",
+        ),
+        ({"low": 2}, "parameter 'flat': set low to less."),
+        ({"nested": 1}, "parameter 'flat.nested': Input should be a group of keys (got 1)."),
+    ],
+)
+def test_no_problem_names_a_part(values, message):
+    with pytest.raises(ParameterError) as error:
+        Flat.read(values, "flat")
+    assert str(error.value) == message

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import pkgutil
 import tomllib
 
 import pandas as pd
 import pytest
 from kedro.config import OmegaConfigLoader
 from kedro.io import DataCatalog
+from kedro.validation.type_extractor import TypeExtractor
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -22,7 +24,7 @@ from agent_r1.storage.hashing import file_sha256
 from agent_r1.tasks.multihop import build_tasks
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.spelling import key
-from agent_r1.training.update import UpdateParameters
+from agent_r1.training.update_parameters import UpdateParameters
 from tests.support import REPOSITORY
 
 RAW = REPOSITORY / "data/01_raw"
@@ -46,13 +48,24 @@ def test_the_shipped_parameters_are_valid_and_complete(config):
     assert resolved.experiment.experiment == "default"
 
 
-def test_every_parameter_of_the_update_stands_in_conf_with_its_default(config):
-    shown = config["parameters"]["update"]
-    defaults = UpdateParameters().model_dump(mode="json")
+OTHERWISE = {
+    "environment.options.max_result_chars": "the default of every environment; conf/base fits the "
+    "one that it names to the small context of the shipped model",
+    "chat.system": "the shipped model learns its task from demonstrations and has no system "
+    "message; a pretrained model needs one",
+}
+"""Parameters whose value in ``conf/base`` is not the default of the model, and why."""
+
+
+def test_what_conf_shows_is_the_default_of_the_model(config):
+    shown = read_parameters(config["parameters"]).flat()
+    defaults = read_parameters({}).flat()
+    assert {name for name in shown if shown[name] != defaults[name]} == set(OTHERWISE)
     assert set(shown) == set(defaults)
-    # What the default experiment wants otherwise, for reasons that stand beside it in conf.
-    own = {"aggregation", "warmup_steps", "eps"}
-    assert {name for name in defaults if shown[name] != defaults[name]} == own
+
+
+def test_every_parameter_of_the_update_stands_in_conf(config):
+    assert set(config["parameters"]["update"]) == set(UpdateParameters.known_keys())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -64,6 +77,16 @@ def test_every_dataset_and_parameter_of_a_pipeline_exists(config, name):
             assert resolved.lookup(dataset) is not None
         else:
             assert dataset in catalog, dataset
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kedro_makes_every_group_into_its_model(name):
+    """A group without its model as the hint would reach its node as a dict."""
+    pipeline = register_pipelines()[name]
+    groups = [group for group in GROUPS if f"params:{group}" in pipeline.inputs()]
+    hinted = TypeExtractor({name: pipeline}).extract_types_from_pipelines()
+    models = {group: pkgutil.resolve_name(GROUPS[group]) for group in groups}
+    assert {group: hinted[group] for group in groups} == models
 
 
 def test_every_experiment_has_its_own_paths(config):

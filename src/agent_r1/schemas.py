@@ -1,12 +1,11 @@
-"""The tables that pass between the stages: exact columns, types, units, and what null means.
+"""The tables between the stages: exact columns, types, units, and the meaning of null.
 
-Every table is a pandas DataFrame with Arrow-backed dtypes (`pandas.ArrowDtype`): a list column is
-one flat buffer plus offsets, and reaches torch without a Python loop (`ragged`). `conform` is the
-one door into a schema; what passed it may be saved, hashed and compared.
+Every table is a pandas DataFrame with Arrow-backed dtypes (`pandas.ArrowDtype`). A list column is
+one flat buffer plus offsets, so it reaches torch without a Python loop (`agent_r1.tables.ragged`).
+`agent_r1.tables.conform` fits a table to its schema before it is saved, hashed or compared.
 
-Token lists of a step (``action_logprobs``, ``advantages``, …) always have the length of its
-``action_token_ids``. Context tokens are in none of them, so no wrong mask can train on an
-observation.
+Token lists of a step (``action_logprobs``, ``advantages``, …) have the length of its
+``action_token_ids``. They hold no context tokens, so no wrong mask can train on an observation.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import pyarrow as pa
 from agent_r1.errors import UserError
 
 SPLITS = ("train", "validation", "in_domain", "held_out", "ood")
-"""``validation`` is for selection and tuning; the last three are only ever reported."""
+"""Tune and select on ``validation``; the last three splits are only reported."""
 
 
 class SchemaError(UserError, ValueError):
@@ -33,7 +32,7 @@ def _field(name: str, kind: pa.DataType, about: str, null: str | None = None) ->
 
 
 _STR, _INT, _BOOL, _F32 = pa.string(), pa.int32(), pa.bool_(), pa.float32()
-# The field of a list is named as Parquet names it, so that a saved table comes back unchanged.
+# Parquet calls the field of a list "element"; with this name a saved table is restored unchanged.
 _INTS = pa.list_(pa.field("element", _INT))
 _F32S = pa.list_(pa.field("element", _F32))
 _BOOLS = pa.list_(pa.field("element", _BOOL))
@@ -227,8 +226,8 @@ _MOVED = ("build", "conform", "empty", "from_rows", "ragged", "Ragged", "to_arro
 
 
 def __getattr__(name: str) -> Any:
-    """``schemas.conform`` and its kind are in `agent_r1.tables`; the old names still work, so that
-    task sources and notebooks written for them do."""
+    """Keep ``schemas.conform`` and the like, now in `agent_r1.tables`, working for task sources and
+    notebooks that use them."""
     if name in _MOVED:
         return getattr(import_module(f"{__package__}.tables"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

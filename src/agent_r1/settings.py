@@ -5,7 +5,13 @@ from __future__ import annotations
 import warnings
 
 from agent_r1.configuration.loader import ProjectConfigLoader
-from agent_r1.hooks import LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
+from agent_r1.hooks import (
+    ErrorHooks,
+    LineageHooks,
+    ProgressHooks,
+    TrackingHooks,
+    ValidationHooks,
+)
 
 # Kedro only warns when a run does not load what it saved. Here that is a lost result.
 warnings.filterwarnings("error", message="Save version")
@@ -14,7 +20,7 @@ warnings.filterwarnings("ignore", message="register_new_resolver")
 # Nodes outside the iterations read datasets of iterations. Kedro's advice is about new names.
 warnings.filterwarnings("ignore", message="One or more dataset names contain '.'")
 
-HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks())
+HOOKS = (ValidationHooks(), LineageHooks(), TrackingHooks(), ProgressHooks(), ErrorHooks())
 
 # kedro-mlflow cannot do a child run per iteration; `agent_r1.tracking.mlflow` does it.
 DISABLE_HOOKS_FOR_PLUGINS = ("kedro_mlflow", "kedro-telemetry")

@@ -1,4 +1,4 @@
-"""Every estimator against itself written as plain loops, one trajectory and one token at a time."""
+"""Every estimator equals a version in plain loops over trajectories and tokens."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def expected(name: str, level: str, found: list[Loops]) -> list[list[float]]:
 @pytest.mark.parametrize("name", sorted(ESTIMATORS))
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_the_same_numbers(name: str, level: str, seed: int) -> None:
+def test_equals_the_loop_version(name: str, level: str, seed: int) -> None:
     parts = random_episodes(np.random.default_rng(seed))
     table = advantages(
         *parts,

@@ -1,4 +1,4 @@
-"""The parameters of ``advantage``, and what ``conf/base`` says of them."""
+"""The parameters of ``advantage``, and their values in ``conf/base``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_conf_shows_the_defaults() -> None:
         ({"kl_coef": -1}, "'advantage.kl_coef'"),
     ],
 )
-def test_what_is_wrong_is_named(values: dict, message: str) -> None:
+def test_errors_name_the_parameter(values: dict, message: str) -> None:
     with pytest.raises(ParameterError) as caught:
         AdvantageParameters.read(values, "advantage")
     assert message in str(caught.value)

@@ -19,6 +19,6 @@ def test_it_is_grpo_without_the_standard_deviation() -> None:
 
 
 @pytest.mark.parametrize("normalize_std", [True, False])
-def test_the_standard_deviation_is_not_its_business(normalize_std: bool) -> None:
+def test_normalize_std_has_no_effect(normalize_std: bool) -> None:
     table = advantages(*single_turns(1, 0), estimator="dr_grpo", normalize_std=normalize_std)
     assert column(table) == [[0.5], [-0.5]]

@@ -33,7 +33,7 @@ def test_p16_reference_value_with_an_observation_between_the_actions() -> None:
     assert column(table, "returns") == [pytest.approx(expected, abs=1e-6)]
 
 
-def test_p16_with_the_gap_is_as_without_it() -> None:
+def test_p16_the_observation_changes_nothing() -> None:
     one_turn = episode("q/0", turn(1.0, 4, values=[0.1, 0.2, 0.3, 0.4]))
     for name in ("advantages", "returns"):
         gap, none = (column(advantages(part, **GAE), name) for part in (two_turns(), one_turn))
@@ -46,7 +46,7 @@ def test_p19_a_truncated_trajectory_bootstraps() -> None:
 
 
 @pytest.mark.parametrize("level", ["token", "step"])
-def test_a_limit_that_is_part_of_the_task_ends_a_trajectory_like_an_answer(level: str) -> None:
+def test_without_bootstrap_a_truncated_trajectory_counts_as_terminated(level: str) -> None:
     cut = two_turns(end_reason="max_steps", bootstrap=0.5)
     ended = advantages(cut, level=level, bootstrap_truncated=False, **GAE)
     answered = advantages(two_turns(), level=level, **GAE)
@@ -54,7 +54,7 @@ def test_a_limit_that_is_part_of_the_task_ends_a_trajectory_like_an_answer(level
         assert column(ended, name) == column(answered, name)
 
 
-def test_p19_a_terminated_one_does_not() -> None:
+def test_p19_a_terminated_trajectory_does_not_bootstrap() -> None:
     table = advantages(two_turns(bootstrap=0.5), **GAE)
     assert column(table) == [pytest.approx([0.385453, 0.42424, 0.492, 0.6], abs=1e-6)]
 
@@ -86,7 +86,7 @@ def test_level_step_reads_only_the_value_where_the_state_ends() -> None:
     assert first.equals(second)
 
 
-def test_null_elements_of_returns_come_back_from_arrow() -> None:
+def test_null_elements_of_returns_survive_arrow() -> None:
     table = advantages(two_turns(), level="step", **GAE)
     again = tables.to_frame(tables.to_arrow(table, "advantages"))
     assert again.equals(table)
@@ -97,7 +97,7 @@ def test_null_elements_of_returns_come_back_from_arrow() -> None:
 
 @pytest.mark.parametrize("level", ["token", "step"])
 def test_p18_a_step_without_an_action_is_not_in_the_chain(level: str) -> None:
-    """Its reward falls on the last action, and what it stopped in is what was after that."""
+    """Its reward moves to the last action; the bootstrap value is that of the last state."""
     with_it = episode(
         "q/0", turn(0.5, values=[0.1, 0.2]), turn(-1.0, 0, values=[]),
         end_reason="context_overflow", bootstrap=0.3,
@@ -108,12 +108,12 @@ def test_p18_a_step_without_an_action_is_not_in_the_chain(level: str) -> None:
     assert column(first, "returns") == column(second, "returns")
 
 
-def test_a_trajectory_without_any_action_needs_nothing() -> None:
+def test_a_trajectory_without_actions_needs_no_values() -> None:
     table = advantages(episode("q/0", turn(0.0, 0), end_reason="prompt_too_long"), **GAE)
     assert column(table) == [[]]
 
 
-def test_whitening_leaves_the_critic_s_targets_alone() -> None:
+def test_whitening_does_not_change_the_critics_targets() -> None:
     plain, white = (advantages(two_turns(), whiten=whiten, **GAE) for whiten in (False, True))
     assert column(white, "returns") == column(plain, "returns")
     assert np.mean(column(white)) == pytest.approx(0, abs=1e-6)
@@ -121,7 +121,7 @@ def test_whitening_leaves_the_critic_s_targets_alone() -> None:
 
 
 def test_the_kl_of_each_token_is_part_of_its_reward() -> None:
-    """k3 of 0, 0.718282 and 0 nats at lambda 1: the returns of the KL, less V = 0."""
+    """k3 is 0, 0.718282 and 0 nats; with lambda 1 and V = 0 advantages are returns of the KL."""
     policy, reference = [-1.0, -2.0, -0.5], [-1.0, -1.0, -0.5]
     only = episode(
         "q/0",
@@ -132,7 +132,7 @@ def test_the_kl_of_each_token_is_part_of_its_reward() -> None:
     assert column(table) == [pytest.approx([1 - 0.0718282, 1 - 0.0718282, 1.0], abs=1e-6)]
 
 
-def test_without_values_it_is_an_error_that_says_what_to_do() -> None:
+def test_without_values_the_error_says_what_to_do() -> None:
     blind = episode("q/0", turn(0.0, values=[0.1, 0.2]), turn(1.0))
     message = r"'logprobs', trajectory 'q/0', step 1: values is missing; set logprobs.values"
     with pytest.raises(SchemaError, match=message):
@@ -152,17 +152,17 @@ def test_a_value_that_is_not_finite_is_an_error(bad: float | None) -> None:
 
 
 def test_values_of_another_length_are_an_error() -> None:
-    with pytest.raises(SchemaError, match="step 0: values has not the length of the action"):
+    with pytest.raises(SchemaError, match="step 0: values does not have the length of the action"):
         advantages(episode("q/0", turn(1.0, values=[0.1])), **GAE)
 
 
-def test_without_the_table_it_is_an_error() -> None:
+def test_without_the_table_logprobs_it_is_an_error() -> None:
     rollouts, rewards, _ = tables_of(two_turns())
-    with pytest.raises(SchemaError, match="reads table 'logprobs'"):
+    with pytest.raises(SchemaError, match="needs table 'logprobs'"):
         compute_advantages(rollouts, rewards, None, GAE)
 
 
-def test_p12_what_is_not_scored_needs_no_values_and_changes_nothing() -> None:
+def test_p12_an_unscored_trajectory_needs_no_values_and_changes_nothing() -> None:
     failed = episode("q/1", turn(None, 3), end_reason="infrastructure", scored=False)
     broken = episode(
         "q/2", turn(None, 1, values=[float("nan")]), end_reason="infrastructure", scored=False
@@ -174,7 +174,7 @@ def test_p12_what_is_not_scored_needs_no_values_and_changes_nothing() -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_lambda_one_and_no_discount_is_the_return_less_the_value(seed: int) -> None:
+def test_lambda_one_without_discount_is_return_minus_value(seed: int) -> None:
     rng = np.random.default_rng(seed)
     lengths = rng.integers(1, 4, 3)
     parts = [turn(float(rng.integers(-3, 3)), n, rng.normal(size=n).tolist()) for n in lengths]

@@ -1,4 +1,4 @@
-"""GiGPO: the episode against its group, and each step against the steps from the same state."""
+"""GiGPO: an episode relative to its group, a step relative to steps from the same state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHARED = [
     episode("q/0", turn(0.0, 1, state_key="start"), turn(1.0, 2, state_key="door")),
     episode("q/1", turn(0.0, 1, state_key="start"), turn(0.0, 1, state_key="wall")),
 ]
-"""Both start alike; after that nothing is shared. Returns of the first steps: 0.5 and 0."""
+"""Both start in the same state and share no other. Returns of the first steps: 0.5 and 0."""
 
 
 def test_hand_computed_with_a_shared_anchor() -> None:
@@ -23,7 +23,7 @@ def test_hand_computed_with_a_shared_anchor() -> None:
 
 def test_both_parts_are_divided_by_their_own_standard_deviation() -> None:
     table = advantages(*SHARED, **GIGPO | {"normalize_std": True})
-    part = 0.5 / np.sqrt(0.5)  # two members: half their distance over distance / sqrt(2)
+    part = 0.5 / np.sqrt(0.5)  # two members: (d / 2) / (d / sqrt(2)) at distance d
     expected = [[2 * part, part, part], [-2 * part, -part]]
     assert column(table) == [pytest.approx(values, abs=1e-5) for values in expected]
 
@@ -45,8 +45,8 @@ def test_p11_an_anchor_of_one_adds_nothing() -> None:
     assert column(advantages(*apart, **GIGPO)) == [[0.5, 0.5], [-0.5, -0.5]]
 
 
-def test_a_state_that_was_visited_twice_is_compared_with_itself() -> None:
-    """Returns from "s" are 0.5 and 1: the later visit was better, though the episodes tie."""
+def test_two_visits_to_a_state_are_compared() -> None:
+    """Returns from "s" are 0.5 and 1: the later visit is better, though the episodes tie."""
     loop = episode("q/0", turn(0.0, 1, state_key="s"), turn(1.0, 1, state_key="s"))
     assert column(advantages(loop, **GIGPO)) == [[-0.25, 0.25]]
 
@@ -65,7 +65,7 @@ def test_p13_returns_that_differ_by_rounding_are_equal() -> None:
     assert column(advantages(*noisy, estimator="gigpo")) == [[0.0, 0.0], [0.0, 0.0]]
 
 
-def test_a_step_without_an_action_is_no_member_and_its_reward_is_the_last_action_s() -> None:
+def test_a_step_without_an_action_is_not_a_member_and_passes_its_reward_on() -> None:
     cut = episode(
         "q/0", turn(0.0, 1, state_key="start"), turn(-1.0, 0, state_key="start"),
         end_reason="context_overflow",
@@ -75,7 +75,7 @@ def test_a_step_without_an_action_is_no_member_and_its_reward_is_the_last_action
 
 
 def test_the_kl_of_a_step_is_in_its_return() -> None:
-    """0.1 · 5 nats leave both parts at 0.5 less in one of two equal trajectories."""
+    """0.1 · 5 nats lower both parts by 0.5 in one of two equal trajectories."""
     near = episode("q/0", turn(1.0, 1, policy=[-1], reference=[-1], state_key="s"))
     far = episode("q/1", turn(1.0, 1, policy=[-1], reference=[-6], state_key="s"))
     assert column(advantages(near, far, kl_coef=0.1, **GIGPO)) == [

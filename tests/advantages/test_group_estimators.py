@@ -1,4 +1,4 @@
-"""What holds for every estimator that compares a trajectory with its group."""
+"""Properties of every estimator that compares a trajectory with its group."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ def test_p11_a_group_of_one_has_advantage_zero(estimator: str) -> None:
 
 @every_one
 @pytest.mark.parametrize("whiten", [False, True])
-def test_p11_also_beside_other_groups(estimator: str, whiten: bool) -> None:
-    """Longer good answers move the mean over tokens away from 0: what was compared with nothing
-    stays 0 nevertheless."""
+def test_p11_also_with_other_groups_in_the_batch(estimator: str, whiten: bool) -> None:
+    """Longer good answers move the mean over tokens away from 0; a group of one must stay 0."""
     others = [episode("p/0", turn(1.0, 5)), episode("p/1", turn(0.0, 1))]
     table = advantages(*single_turns(0.7), *others, estimator=estimator, whiten=whiten)
     *compared, alone = column(table)
@@ -57,13 +56,13 @@ def test_p13_float_noise_is_no_variance(estimator: str, normalize_std: bool) -> 
 @every_one
 def test_p14_advantages_stay_bounded(estimator: str) -> None:
     table = advantages(*single_turns(0, *[0.95] * 7), estimator=estimator, step_weight=0)
-    bound = (8 - 1) / np.sqrt(8)  # the largest deviation of one of n, in units of the std
+    bound = (8 - 1) / np.sqrt(8)  # largest deviation of one of n values, in standard deviations
     assert np.abs(np.concatenate(column(table))).max() <= bound + 1e-4
 
 
 @every_one
 def test_p17_more_turns_do_not_weigh_more(estimator: str) -> None:
-    """A turn twice: the statistics are over trajectories, and each has its advantage."""
+    """One turn more: the statistics count trajectories, not turns."""
 
     def first(turns: int) -> list[float]:
         long = episode("q/0", *[turn(0.0, state_key="x")] * (turns - 1), turn(1.0, state_key="x"))
@@ -76,7 +75,7 @@ def test_p17_more_turns_do_not_weigh_more(estimator: str) -> None:
 
 @every_one
 def test_p21_an_outcome_counts_once_however_many_turns_there_are(estimator: str) -> None:
-    """``trajectory_reward`` stands on each row; it is not summed over them."""
+    """``trajectory_reward`` is repeated on each row; it must not be summed over rows."""
     many = episode("q/0", turn(0.0), turn(0.0), turn(1.0))
     twice = [many, episode("q/1", turn(0.0)), episode("q/2", turn(1.0))]
     values = column(advantages(*twice, estimator=estimator, step_weight=0))
@@ -86,7 +85,7 @@ def test_p21_an_outcome_counts_once_however_many_turns_there_are(estimator: str)
 @every_one
 @settings(max_examples=20)
 @given(rewards=REWARDS, seed=st.integers(0, 99))
-def test_rows_may_stand_in_any_order(estimator: str, rewards: list[float], seed: int) -> None:
+def test_rows_may_be_in_any_order(estimator: str, rewards: list[float], seed: int) -> None:
     group = [
         episode(f"q/{index}", turn(0.0, 1 + index % 3, state_key="a"), turn(reward, 2))
         for index, reward in enumerate(rewards)
@@ -109,15 +108,15 @@ def test_a_group_s_advantages_sum_to_zero(estimator: str, rewards: list[float]) 
 
 
 @every_one
-def test_a_critic_has_no_targets(estimator: str) -> None:
+def test_there_are_no_returns_for_a_critic(estimator: str) -> None:
     assert advantages(*single_turns(1, 0), estimator=estimator)["returns"].isna().all()
 
 
 @every_one
-def test_the_kl_of_all_tokens_is_taken_from_the_reward_before_the_statistics(
+def test_the_kl_is_subtracted_from_the_reward_before_the_statistics(
     estimator: str,
 ) -> None:
-    """Rewards 1 and 0.4 less 0.1 · (KL 2 + 4 nats) and 0: equal, so nothing to learn."""
+    """1 - 0.1 · (2 + 4 nats) = 0.4 - 0: equal rewards, so nothing to learn."""
     first = episode(
         "q/0",
         turn(0.0, 1, policy=[-1], reference=[-3]),

@@ -1,4 +1,4 @@
-"""Statistics of groups: of scored trajectories only, and numerically sound."""
+"""Statistics of groups: over scored trajectories, numerically stable."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_p13_float_noise_is_no_variance(rewards: list[float], zero: bool) -> Non
     assert (found.std[0] == 0) == zero
 
 
-def test_p14_the_standard_deviation_does_not_cancel() -> None:
+def test_p14_the_standard_deviation_is_stable_for_large_means() -> None:
     rewards = 1e8 + np.array([0.0, 1.0, 2.0, 300.0])
     found = group_statistics(rewards, np.zeros(4, int))
     assert found.std[0] == pytest.approx(np.std([0, 1, 2, 300], ddof=1), rel=1e-6)

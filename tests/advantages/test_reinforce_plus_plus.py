@@ -9,22 +9,22 @@ from tests.support.episodes import advantages, column, episode, single_turns, tu
 
 
 def test_reference_value() -> None:
-    """Whitened with the unbiased variance and 1e-8."""
+    """Whitened with the unbiased variance + 1e-8."""
     table = advantages(*single_turns(1, 0, 0.5, tokens=2), estimator="reinforce_plus_plus")
     expected = [[1.118034] * 2, [-1.118034] * 2, [0.0] * 2]
     assert column(table) == [pytest.approx(values, abs=1e-6) for values in expected]
     assert table["returns"].isna().all()
 
 
-def test_an_explicit_choice_wins_over_the_paper_s() -> None:
+def test_whiten_overrides_the_papers_choice() -> None:
     table = advantages(
         *single_turns(1, 0, 0.5, tokens=2), estimator="reinforce_plus_plus", whiten=False
     )
     assert column(table) == [[1, 1], [0, 0], [0.5, 0.5]]
 
 
-def test_p16_the_discount_does_not_start_again_after_an_observation() -> None:
-    """Tokens of two turns: the later reward reaches the earlier turn, discounted per token."""
+def test_p16_the_discount_continues_across_an_observation() -> None:
+    """The later reward reaches the tokens of the earlier turn, discounted per token."""
     split = episode("q/0", turn(0.0, 2), turn(1.0, 2))
     together = episode("q/0", turn(1.0, 4))
     plain = {"estimator": "reinforce_plus_plus", "whiten": False, "gamma": 0.5}
@@ -40,13 +40,13 @@ def test_p12_an_unscored_trajectory_is_not_in_the_batch_s_statistics() -> None:
     assert column(table) == [*without, [0.0] * 7]
 
 
-def test_p13_a_batch_of_equal_returns_teaches_nothing() -> None:
+def test_p13_a_batch_of_equal_returns_has_advantage_zero() -> None:
     table = advantages(*single_turns(1, 1, 1.0000001), estimator="reinforce_plus_plus")
     assert column(table) == [[0.0]] * 3
 
 
 def test_the_kl_is_in_the_reward_of_its_token() -> None:
-    """KL k1 of 0.5, -1 and 0 nats; the return sums it from each token to the end."""
+    """k1 is 0.5, -1 and 0 nats; the return sums it from each token to the end."""
     only = episode(
         "q/0",
         turn(0.0, 2, policy=[-1, -2], reference=[-1.5, -1]),
@@ -66,7 +66,7 @@ def test_at_level_step_gamma_counts_steps() -> None:
     assert column(advantages(three, level="step", **plain)) == [[0.25] * 3 + [0.5] + [1.0] * 2]
 
 
-def test_the_batch_s_baseline_weighs_tokens() -> None:
+def test_the_batch_baseline_is_a_mean_over_tokens() -> None:
     table = advantages(
         episode("q/0", turn(1.0, 3)), episode("q/1", turn(0.0, 1)), estimator="reinforce_plus_plus"
     )

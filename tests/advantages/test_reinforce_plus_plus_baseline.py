@@ -17,11 +17,11 @@ def test_hand_computed() -> None:
     assert [value for [value] in column(table)] == pytest.approx(expected, abs=1e-6)
 
 
-def test_no_group_s_standard_deviation_is_in_it() -> None:
+def test_the_groups_standard_deviation_is_not_used() -> None:
     values = np.concatenate(column(advantages(*GROUPS, estimator="reinforce_plus_plus_baseline")))
     assert values[2] == pytest.approx(2 * values[0], rel=1e-6)
 
 
-def test_an_explicit_choice_wins_over_the_paper_s() -> None:
+def test_whiten_overrides_the_papers_choice() -> None:
     table = advantages(*GROUPS, estimator="reinforce_plus_plus_baseline", whiten=False)
     assert table.equals(advantages(*GROUPS, estimator="dr_grpo"))

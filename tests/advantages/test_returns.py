@@ -12,7 +12,7 @@ TWO_TURNS = episode("q/0", turn(0.5, 2), turn(1.0, 3))
 
 def test_by_token() -> None:
     table = advantages(TWO_TURNS, estimator="returns", gamma=0.5)
-    expected = [0.25 + 0.0625, 0.5 + 0.125, 0.25, 0.5, 1.0]  # the first reward is token 1's
+    expected = [0.25 + 0.0625, 0.5 + 0.125, 0.25, 0.5, 1.0]  # token 1 has the first reward
     assert column(table) == [pytest.approx(expected)]
     assert column(table, "returns") == [pytest.approx(expected)]
 
@@ -24,8 +24,8 @@ def test_by_step() -> None:
 
 
 @pytest.mark.parametrize("level", ["token", "step"])
-def test_p18_a_reward_without_an_action_falls_on_the_last_action(level: str) -> None:
-    """The trajectory ends in a step that has no action: its penalty must not vanish."""
+def test_p18_the_reward_of_a_step_without_an_action_moves_to_the_last_action(level: str) -> None:
+    """The trajectory ends in a step without an action; its penalty must not be lost."""
     ends_without = episode(
         "q/0", turn(0.0, 2), turn(-1.0, 0, action_type="none"), end_reason="context_overflow"
     )
@@ -38,7 +38,7 @@ def test_p21_the_return_of_the_first_token_is_the_trajectory_s_reward(level: str
     assert column(advantages(many, estimator="returns", level=level))[0][0] == 1.75
 
 
-def test_a_trajectory_s_reward_does_not_reach_its_neighbour() -> None:
+def test_a_reward_does_not_reach_the_next_trajectory() -> None:
     table = advantages(
         episode("q/0", turn(1.0, 2)),
         episode("q/1", turn(None, 2), scored=False),

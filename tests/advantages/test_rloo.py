@@ -1,4 +1,4 @@
-"""RLOO: the reward against the mean of the others."""
+"""RLOO: the reward minus the mean of the others."""
 
 from __future__ import annotations
 

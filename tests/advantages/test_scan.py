@@ -1,4 +1,4 @@
-"""Sums backwards: what a loop over every segment gives."""
+"""Discounted sums equal a loop over every segment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def by_loop(values: np.ndarray, offsets: np.ndarray, discount: float) -> list[fl
     discount=st.sampled_from([0.0, 0.72, 0.99, 1.0]),
     seed=st.integers(0, 99),
 )
-def test_bit_for_bit_a_loop(block: int, lengths: list[int], discount: float, seed: int) -> None:
+def test_equals_a_loop_bit_for_bit(
+    block: int, lengths: list[int], discount: float, seed: int
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scan, "_BLOCK", block)
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The ``advantages`` table, whichever estimator fills it: masks, order, and what is refused."""
+"""The ``advantages`` table of every estimator: masks, order, errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_every_estimator_fills_the_schema(estimator: str, level: str) -> None:
 @every_one
 @settings(max_examples=20)
 @given(seed=st.integers(0, 999))
-def test_rows_may_stand_in_any_order(estimator: str, seed: int) -> None:
+def test_rows_may_be_in_any_order(estimator: str, seed: int) -> None:
     parts = [*GROUP, episode("r/1", turn(None, 2), scored=False)]
     rollouts, rewards, logprobs = tables_of(*parts)
     chosen = {"estimator": estimator, "gamma": 0.9, "lam": 0.9}
@@ -66,7 +66,7 @@ def test_an_empty_iteration_has_an_empty_table(estimator: str) -> None:
 
 
 @every_one
-def test_p12_an_iteration_that_nobody_scored(estimator: str) -> None:
+def test_p12_an_iteration_without_scores(estimator: str) -> None:
     failed = [episode(f"q/{index}", turn(None, 2), scored=False) for index in range(2)]
     table = advantages(*failed, estimator=estimator)
     assert column(table) == [[0.0, 0.0]] * 2
@@ -76,7 +76,7 @@ def test_p12_an_iteration_that_nobody_scored(estimator: str) -> None:
 
 @pytest.mark.parametrize("reason", LIMITS)
 def test_cut_trajectories_are_masked_but_still_compared_with(reason: str) -> None:
-    """DAPO: the loss does not see them, the group's mean and deviation do."""
+    """DAPO: they are in the mean and deviation of the group, but not in the loss."""
     group = [*single_turns(1, 0.5), episode("q/2", turn(0.0, 1), end_reason=reason)]
     plain, masked = (advantages(*group, mask_truncated=flag) for flag in (False, True))
     assert column(plain, "loss_mask") == [[True]] * 3
@@ -101,12 +101,12 @@ def test_whitening_is_over_what_is_trained_on() -> None:
 
 
 @every_one
-def test_p34_a_reward_that_is_not_a_number_is_refused(estimator: str) -> None:
+def test_p34_a_reward_that_is_not_finite_is_refused(estimator: str) -> None:
     with pytest.raises(SchemaError, match=r"'rewards', trajectory 'q/1', step 1: .*is nan"):
         advantages(GROUP[0], with_values(float("nan"), "q/1"), estimator=estimator)
 
 
-def test_a_step_that_alone_is_not_scored_is_an_error() -> None:
+def test_one_unscored_step_in_a_scored_trajectory_is_an_error() -> None:
     partly = episode("q/0", turn(None), turn(1.0))
     with pytest.raises(SchemaError, match="trajectory 'q/0', step 0: reward is nan, but the"):
         advantages(partly, estimator="returns")
@@ -119,12 +119,12 @@ def test_p20_an_unknown_estimator_is_an_error_that_names_the_nearest() -> None:
         advantages(*GROUP, estimator="goe")
 
 
-def test_p15_groups_of_one_where_a_task_was_tried_often_are_an_error() -> None:
+def test_p15_groups_of_one_for_repeated_tasks_are_an_error() -> None:
     wrong = [episode(f"q/{index}", turn(1.0), group_id=f"g{index}") for index in range(4)]
-    with pytest.raises(SchemaError, match="'q' was tried 4 times, but every group_id"):
+    with pytest.raises(SchemaError, match="'q' has 4 trajectories, but every group_id"):
         advantages(*wrong, estimator="reinforce_plus_plus_baseline")
 
 
-def test_p15_who_compares_no_groups_does_not_mind() -> None:
+def test_p15_groups_of_one_are_fine_for_estimators_without_groups() -> None:
     alone = [episode(f"q/{index}", turn(1.0), group_id=f"g{index}") for index in range(4)]
     assert column(advantages(*alone, estimator="returns")) == [[1.0, 1.0]] * 4

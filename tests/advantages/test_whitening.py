@@ -1,4 +1,4 @@
-"""Mean 0 and variance 1: of what, and over what."""
+"""Whitening: which values it changes, and which are in its statistics."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def test_unbiased_variance_with_1e_8() -> None:
     assert values == pytest.approx(expected, abs=1e-6)
 
 
-def test_p14_the_variance_does_not_cancel() -> None:
+def test_p14_the_variance_is_stable_for_large_means() -> None:
     values = 1e8 + np.array([0.0, 200.0, 400.0])
     everything = np.ones(3, bool)
     whiten(values, everything, everything)
     assert values == pytest.approx([-1, 0, 1])
 
 
-def test_statistics_of_some_move_others() -> None:
+def test_statistics_of_some_values_change_others() -> None:
     values = np.array([0.0, 2.0, 4.0, 9.0])
     whiten(values, np.array([1, 0, 1, 0], bool), np.array([1, 1, 1, 0], bool))
     assert values == pytest.approx([-1 / np.sqrt(2), 0, 1 / np.sqrt(2), 9])
@@ -52,7 +52,7 @@ def test_by_environment_each_has_its_own_scale() -> None:
     assert np.concatenate(column(table)) == pytest.approx([half, -half, half, -half], abs=1e-6)
 
 
-def test_by_batch_the_large_rewards_are_all_there_is() -> None:
+def test_by_batch_the_large_rewards_dominate() -> None:
     values = np.concatenate(column(advantages(*MIXTURE, estimator="reinforce_plus_plus")))
     assert abs(values[0] - values[1]) < 0.01 < 1 < values[2] - values[3]
 

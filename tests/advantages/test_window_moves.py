@@ -1,8 +1,7 @@
-"""Advantages across moves of the window: a step counts once, whatever it was sampled in.
+"""Advantages when the context window moves: each step counts once.
 
-The episode: three steps of 1, 2 and 1 tokens; before the second and the third of them the window
-moved. Rewards are 0, 0.5 and 1, V is 0.1, (0.2, 0.3) and 0.4, and 0.5 of the state in which it was
-truncated.
+The episode has three steps of 1, 2 and 1 tokens; the window moves before the second and the third.
+Rewards are 0, 0.5 and 1; V is 0.1, (0.2, 0.3) and 0.4, and 0.5 in the state where it was truncated.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def test_grpo() -> None:
         {"estimator": "gigpo", "level": "step"},
     ],
 )
-def test_they_are_those_of_the_same_episode_in_a_window_that_never_moved(parameters) -> None:
+def test_they_equal_those_of_an_episode_whose_window_never_moved(parameters) -> None:
     other = episode("q/1", turn(0.5, 2, values=[0.0, 0.2]))
     moved = advantages(long(), other, **parameters)
     assert moved.equals(advantages(long(first={}, second={}), other, **parameters))

@@ -118,8 +118,8 @@ def test_lineage_by_hash(kedro):
     [
         (["rerun", "score_reward", "-i", "1", "--experiment", "x"], "Did you mean 'score_rewards'"),
         (["rerun", "score_rewards", "--experiment", "x"], "see --iteration"),
-        (["rerun", "score_rewards", "-i", "7", "--experiment", "x"], "has not run in experiment"),
-        (["rerun", "score_rewards", "-i", "1", "--experiment", "z"], "has not run in experiment"),
+        (["rerun", "score_rewards", "-i", "7", "--experiment", "x"], "has no iteration '7'"),
+        (["rerun", "score_rewards", "-i", "1", "--experiment", "z"], "'z' has not run here"),
         (["lineage", "reward", "-i", "1", "--experiment", "x"], "iter_00001.rewards"),
         (["lineage", "0123456789ab", "--experiment", "x"], "nothing that is committed has"),
         (["verify", "--experiment", "xx"], "experiment 'xx' has not run here. Did you mean 'x'?"),

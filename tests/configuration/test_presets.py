@@ -37,6 +37,7 @@ def conf(tmp_path):
         loader = ProjectConfigLoader(
             str(tmp_path), env=env, runtime_params=params, **settings.CONFIG_LOADER_ARGS
         )
+        loader.validates = False  # these groups are made up
         return loader["parameters"]
 
     load.folder = tmp_path
@@ -111,4 +112,22 @@ def test_the_default_is_a_preset_that_changes_nothing():
         for kind in (ProjectConfigLoader, OmegaConfigLoader)
     )
     with_preset, plain = (loader["parameters"] for loader in loaders)
-    assert with_preset == plain
+    assert with_preset == read_parameters(plain).lookup("parameters")
+
+
+def test_what_kedro_gets_is_validated_and_has_all_defaults(tmp_path):
+    (tmp_path / "base").mkdir()
+    parameters = tmp_path / "base/parameters.yml"
+    parameters.write_text("rollout: {group_size: 2}\n")
+    loader = ProjectConfigLoader(str(tmp_path), env="base", **settings.CONFIG_LOADER_ARGS)
+    values = loader["parameters"]
+    assert values == read_parameters({"rollout": {"group_size": 2}}).lookup("parameters")
+    parameters.write_text("rollout: {group_sise: 2}\nsed: 3\n")
+    loader = ProjectConfigLoader(str(tmp_path), env="base", **settings.CONFIG_LOADER_ARGS)
+    with pytest.raises(ParameterError) as caught:
+        loader["parameters"]
+    assert [(each.path, each.nearest) for each in caught.value.problems] == [
+        ("sed", "seed"), ("rollout.group_sise", "group_size"),
+    ]  # fmt: skip
+    loader.validates = False
+    assert loader["parameters"] == {"rollout": {"group_sise": 2}, "sed": 3}

@@ -20,7 +20,7 @@ from agent_r1.tasks import textworld
 from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.source import SourceInputs
-from agent_r1.tasks.textworld import load_textworld, start_game
+from agent_r1.tasks.textworld import TextWorldParameters, load_textworld, start_game
 
 SIZES = {"train": 1, "held_out": 1}
 SMALL = {"rooms": 3, "objects": 3, "quest_length": 4}
@@ -36,6 +36,11 @@ def begin(task, **options):
     return env, asyncio.run(start(env))
 
 
+def games_of(values, sizes):
+    parameters = TextWorldParameters.read(values, "tasks.sources.textworld")
+    return load_textworld(parameters, sizes)
+
+
 def play(env, *commands: str):
     return asyncio.run(transition(env, act(*commands)))
 
@@ -44,7 +49,7 @@ def play(env, *commands: str):
 def games(tmp_path_factory):
     pytest.importorskip("textworld")
     parameters = SMALL | {"folder": str(tmp_path_factory.mktemp("games"))}
-    return parameters, load_textworld(parameters, SIZES)[0]
+    return parameters, games_of(parameters, SIZES)[0]
 
 
 @pytest.fixture
@@ -62,12 +67,12 @@ def test_without_the_package_the_error_says_how_to_install_it(tmp_path, monkeypa
     for name in ("textworld", "textworld.generator"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"pip install -e '\.\[textworld\]'"):
-        load_textworld(SMALL | {"folder": str(tmp_path)}, SIZES)
+        games_of(SMALL | {"folder": str(tmp_path)}, SIZES)
 
 
 def test_an_unknown_parameter_is_named():
     with pytest.raises(ParameterError, match="'rooms'"):
-        load_textworld({"room": 3}, SIZES)
+        TextWorldParameters.read({"room": 3}, "tasks.sources.textworld")
 
 
 def test_a_missing_game_is_a_failure_of_the_environment(tmp_path):
@@ -119,9 +124,9 @@ def test_equal_parameters_give_equal_bytes_and_splits_have_different_games(games
     assert tasks["split"].tolist() == ["train", "held_out"]
     payloads = [json.loads(payload) for payload in tasks["payload"]]
     assert len({payload["sha256"] for payload in payloads}) == 2
-    kept = load_textworld(parameters, SIZES)[0]
+    kept = games_of(parameters, SIZES)[0]
     pd.testing.assert_frame_equal(kept, tasks)
-    elsewhere = load_textworld(parameters | {"folder": str(tmp_path)}, SIZES)[0]
+    elsewhere = games_of(parameters | {"folder": str(tmp_path)}, SIZES)[0]
     made = [json.loads(payload) for payload in elsewhere["payload"]]
     assert [one["sha256"] for one in made] == [one["sha256"] for one in payloads]
     assert [path.suffix for path in sorted(tmp_path.iterdir())] == [".json", ".z8"] * 2
@@ -201,19 +206,19 @@ def test_p32_many_episodes_at_once_do_not_disturb_each_other(games):
 @pytest.mark.slow
 def test_a_game_with_a_missing_file_is_generated_again(games, tmp_path):
     parameters = SMALL | {"folder": str(tmp_path)}
-    task = load_textworld(parameters, {"train": 1})[0]
+    task = games_of(parameters, {"train": 1})[0]
     logic = Path(json.loads(task["payload"][0])["game"]).with_suffix(".json")
     logic.unlink()
     with pytest.raises(EnvironmentFailure, match="missing or was changed"):
         begin(task.to_dict("records")[0])
-    pd.testing.assert_frame_equal(load_textworld(parameters, {"train": 1})[0], task)
+    pd.testing.assert_frame_equal(games_of(parameters, {"train": 1})[0], task)
     begin(task.to_dict("records")[0])
 
 
 @pytest.mark.slow
 def test_a_changed_game_is_not_played(games, tmp_path):
     parameters = SMALL | {"folder": str(tmp_path)}
-    task = load_textworld(parameters, {"train": 1})[0].to_dict("records")[0]
+    task = games_of(parameters, {"train": 1})[0].to_dict("records")[0]
     logic = Path(json.loads(task["payload"])["game"]).with_suffix(".json")
     logic.write_text(logic.read_text(encoding="utf-8") + " ", encoding="utf-8")
     with pytest.raises(EnvironmentFailure, match="was changed"):

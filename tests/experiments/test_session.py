@@ -28,7 +28,7 @@ def test_runtime_parameters_reach_paths_and_nodes(project):
     catalog = session.catalog()
     assert "/03_primary/elsewhere/" in str(catalog["tasks"]._filepath)
     # Soft merge: the other keys of the group survive an override.
-    assert catalog.load("parameters")["rollout"] == {"temperature": 2.0}
+    assert catalog.load("parameters")["rollout"] == {"temperature": 2.0, "top_p": 1.0}
     assert catalog.load("parameters")["iterations"] == 3
 
 

@@ -3,7 +3,7 @@
 Weights and token ids come from NumPy's generator, which gives the same bits everywhere; nothing is
 sampled by a model. 16 trajectories in 4 groups, of 1 to 3 steps; each group has right and wrong
 answers. The learning rate is high and there are 3 epochs of 2 optimizer steps, so that ratios leave
-the clip range.
+the clip range and the dual clip binds.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from omegaconf import OmegaConf
 
 from agent_r1.advantages.registry import ESTIMATORS
 from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.preferences.nodes import build_preferences
 from agent_r1.pipelines.reward.nodes import score_rewards
-from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.tables.arrays import ragged
 from agent_r1.training.optimizer import write_empty
 from tests.invariant.ways import OBJECTIVES, WAYS
+from tests.support.nodes import compute_logprobs, update_policy
 from tests.support.step_tables import rollouts, step, tasks
 from tests.support.tiny_models import VOCABULARY, random_model, write_tokenizer
 
 GROUPS, SAMPLES = ("p", "q", "r", "s"), 4
-UPDATE = {"epochs": 3, "mini_batch_trajectories": 8, "learning_rate": 1e-3, "eps": 1e-5}
+TEMPERATURES = {"p": 1.0, "q": 0.7, "r": 1.0, "s": 1.3}
+UPDATE = {
+    "epochs": 3, "mini_batch_trajectories": 8, "learning_rate": 2e-3, "warmup_steps": 2,
+    "eps": 1e-5, "dual_clip": 1.05,
+}  # fmt: skip
 METRICS = ("loss", "grad_norm", "entropy", "ratio_mean", "old_kl", "reference_kl")
 """Of each optimizer step."""
 
@@ -46,6 +49,7 @@ def make_rollouts() -> pd.DataFrame:
                 context = draw.integers(0, VOCABULARY, 4 + 2 * sample).tolist()
                 action = draw.integers(0, VOCABULARY, 3 + sample).tolist()
                 row = step(f"{group}/{sample}", index, context, action, env_reward=None)
+                row["temperature"] = TEMPERATURES[group]
                 right = sample == 0 or (sample == 1 and group in "rs")
                 if index == count - 1:
                     answer = "<answer>yes</answer>" if right else "<answer>no</answer>"

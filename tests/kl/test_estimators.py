@@ -1,4 +1,4 @@
-"""KL estimators: reference values, and what may stand in a loss."""
+"""KL estimators: reference values, and which of them can be a loss."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def test_k3_is_never_negative_and_finite(pairs: list[tuple[float, float]]) -> No
     assert values.isfinite().all()
 
 
-def test_k3_pulls_back_what_the_reference_all_but_excludes() -> None:
-    """r - 1 - log r is -log r - 1 for a tiny r: its gradient does not end where exp(20) would."""
+def test_k3_keeps_its_gradient_where_the_reference_is_tiny() -> None:
+    """For a tiny r, k3 is about -log r - 1; the limit at exp(20) must not cut its gradient."""
     logprobs = torch.tensor([-0.5], dtype=torch.float64, requires_grad=True)
     value = kl_estimator("k3")(logprobs, torch.tensor([-40.5], dtype=torch.float64))
     value.sum().backward()

@@ -1,4 +1,4 @@
-"""Aggregation: reference values, and no split, padding or masked row can change it."""
+"""Aggregation: reference values; splits, padding and masked rows do not change it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_r1.losses.aggregation import aggregate, token_weights
 from agent_r1.parameters import ParameterError
 
 NAMES = ("token_mean", "sequence_mean_token_mean", "sequence_mean_token_sum", "constant_norm")
-# Three trajectories of three tokens; null where masked, the last one wholly.
+# Three trajectories of three tokens; null is masked. The last one is wholly masked.
 LOSSES = [1.0, 2.0, math.nan, 3.0, 4.0, 5.0, math.nan, math.nan, math.nan]
 MASK = ~np.isnan(LOSSES)
 SEQUENCE = np.repeat([0, 1, 2], 3)
@@ -27,7 +27,7 @@ def test_values(name: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_p06_a_masked_nan_has_no_part_in_loss_or_gradient(name: str) -> None:
+def test_p06_a_masked_nan_is_not_in_loss_or_gradient(name: str) -> None:
     losses = torch.tensor(LOSSES).double().requires_grad_()
     weights = torch.from_numpy(token_weights(MASK, SEQUENCE, name))
     loss = aggregate(losses, weights)
@@ -77,7 +77,7 @@ def test_p22_splits_order_and_masked_trajectories_change_nothing(name, batch, cu
     assert total(np.append(losses, [7.0] * 3), padded) == pytest.approx(whole, abs=1e-9)
 
 
-def test_p27_a_long_trajectory_weighs_what_the_aggregation_says() -> None:
+def test_p27_the_aggregation_decides_the_weight_of_a_long_trajectory() -> None:
     mask, sequence = np.ones(5, bool), np.array([0, 1, 1, 1, 1])
     share = {name: token_weights(mask, sequence, name)[0] for name in NAMES[:3]}
     assert share == pytest.approx(

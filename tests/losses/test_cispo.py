@@ -1,4 +1,4 @@
-"""CISPO: the weight is bounded, no token loses its gradient."""
+"""CISPO: the weight is bounded, and every token keeps its gradient."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DPO: the loss of equation 7 from summed log-probs, however they are spread over tokens."""
+"""DPO: the loss of equation 7 from summed log-probs."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_pairs_add_up_even_if_they_share_a_trajectory() -> None:
     assert gradient(result.losses, given) == pytest.approx(gradient(expected, given))
 
 
-def test_at_the_reference_a_pair_costs_log_2() -> None:
+def test_at_the_reference_the_loss_of_a_pair_is_log_2() -> None:
     given = pairs((3, 5))._replace(logprobs=REFERENCE.clone().requires_grad_())
     result = dpo(given, BETA)
     assert result.losses.sum().item() == pytest.approx(math.log(2))

@@ -22,7 +22,7 @@ def test_the_ratio_is_the_geometric_mean_of_the_sequence() -> None:
     assert result.losses.tolist() == pytest.approx([-1.03923, -1.03923, -1.05], abs=1e-5)
 
 
-def test_the_bounds_hold_for_the_sequence_whatever_its_tokens_do() -> None:
+def test_the_bounds_apply_to_the_ratio_of_the_sequence() -> None:
     given = inputs([3.0, 0.34, 1.5, 1.4], [1, 1, 1, 1], sequence=[0, 0, 1, 1])
     result = gspo(given, CLIP)
     assert result.clipped_high.tolist() == [False, False, True, True]
@@ -50,7 +50,7 @@ def test_value_and_gradient_are_those_of_equation_5() -> None:
     assert gradient(found, given) == pytest.approx(gradient(expected, given))
 
 
-def test_p06_a_masked_token_has_no_part_in_its_sequences_ratio() -> None:
+def test_p06_a_masked_token_is_not_in_its_sequences_ratio() -> None:
     for field in ("logprobs", "old_logprobs", "advantages"):
         given = inputs([1.2, 5.0, 0.9], mask=[True, False, True])
         poisoned = getattr(given, field).detach().clone()

@@ -38,14 +38,14 @@ def test_p25_weights_above_the_cap(kind: str, mode: str, weights: list[float]) -
     assert found.weights.dtype == np.float32
 
 
-def test_without_a_correction_there_are_no_weights_but_their_worth_is_known() -> None:
+def test_without_a_correction_the_effective_sample_size_is_still_reported() -> None:
     found = correct("none")
     assert found.weights is None
     assert found.capped == 0
     assert found.effective_sample_size == pytest.approx(6.75**2 / (5 * (WEIGHTS**2).sum()))
 
 
-def test_p06_masked_tokens_have_no_part_in_a_sequence_and_weigh_one() -> None:
+def test_p06_masked_tokens_are_not_in_a_sequences_weight_and_have_weight_one() -> None:
     mask = np.array([True, False, True, True, True])
     for values in (TRAINER, SAMPLER):
         poisoned = np.where(mask, values, np.nan)
@@ -57,7 +57,7 @@ def test_p06_masked_tokens_have_no_part_in_a_sequence_and_weigh_one() -> None:
         assert found.effective_sample_size == pytest.approx(1)
 
 
-def test_p25_equal_log_probs_weigh_one() -> None:
+def test_p25_equal_log_probs_have_weight_one() -> None:
     for kind in ("token", "sequence"):
         how = LossParameters(importance_correction=kind)
         found = importance(SAMPLER, SAMPLER, ALL, SEQUENCE, how)
@@ -65,7 +65,7 @@ def test_p25_equal_log_probs_weigh_one() -> None:
         assert found.effective_sample_size == 1
 
 
-def test_an_absurd_difference_does_not_overflow() -> None:
+def test_a_huge_difference_does_not_overflow() -> None:
     how = LossParameters(importance_correction="sequence", importance_cap=2)
     found = importance(np.zeros(2), np.full(2, -500.0), np.ones(2, bool), np.zeros(2, int), how)
     assert found.weights.tolist() == [2, 2]

@@ -25,14 +25,14 @@ def test_dual_clip(advantage: float, ratios: list[float], losses: list[float]) -
     assert result.ratios.tolist() == pytest.approx(ratios, abs=1e-9)
 
 
-def test_without_dual_clip_a_large_ratio_of_a_bad_token_counts_in_full() -> None:
+def test_without_dual_clip_a_large_ratio_with_negative_advantage_is_unbounded() -> None:
     result = objective("ppo_clip").losses(
         inputs([5], -1.0), CLIP.model_copy(update={"dual_clip": None})
     )
     assert result.losses.tolist() == pytest.approx([5.0])
 
 
-def test_a_bound_takes_the_gradient_away_and_is_counted() -> None:
+def test_a_clipped_token_has_no_gradient_and_is_counted() -> None:
     for advantage, ratios, low, high in (
         (1.0, [0.5, 1.0, 1.5], [False, False, False], [False, False, True]),
         (-1.0, [0.5, 1.0, 1.5], [True, False, False], [False, False, False]),
@@ -71,7 +71,7 @@ def test_p06_nan_in_a_masked_slot_leaves_the_loss_finite_and_its_gradient_zero()
         assert given.logprobs.grad.tolist() == pytest.approx([-1.1, 0, -0.9])
 
 
-def test_an_absurd_log_ratio_does_not_overflow() -> None:
+def test_a_huge_log_ratio_does_not_overflow() -> None:
     old = torch.tensor([-500.0])
     given = ObjectiveInputs(torch.zeros(1), old, torch.tensor([-1.0]), torch.tensor([True]))
     assert objective("ppo_clip").losses(given, CLIP).losses.tolist() == [3.0]

@@ -1,4 +1,4 @@
-"""Rejection-sampling fine-tuning: the negative log-likelihood, and nothing of the advantage."""
+"""Rejection-sampling fine-tuning: the negative log-likelihood, without the advantage."""
 
 from __future__ import annotations
 

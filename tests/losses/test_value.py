@@ -1,4 +1,4 @@
-"""The critic's loss: the worse of the clipped and the plain error."""
+"""The critic's loss: the larger of the clipped and the plain error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def given(*rows: tuple[float, float, float]) -> tuple[torch.Tensor, torch.Tensor
 
 ROWS = (
     (1.0, 0.9, 2.0),  # within the clip: (1 - 2)² / 2
-    (1.5, 1.0, 2.0),  # on its way to the target, beyond the clip: (1.2 - 2)² / 2, no gradient
+    (1.5, 1.0, 2.0),  # towards the target, beyond the clip: (1.2 - 2)² / 2, no gradient
     (0.2, 1.0, 2.0),  # away from the target: (0.2 - 2)² / 2, the gradient stays
     (3.0, 1.0, 1.1),  # past the target: (3 - 1.1)² / 2
 )

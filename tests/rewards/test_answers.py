@@ -1,4 +1,4 @@
-"""Comparing answers: each metric is what its name says."""
+"""Answer metrics: each one computes what its name says."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_any_accepted_answer_counts_and_the_best_one_is_taken() -> None:
 
 def test_f1_counts_repeated_words_once_per_occurrence() -> None:
     assert f1("blue blue red", ["blue"]) == pytest.approx(2 * 1 / (3 + 1))
-    assert f1("the", ["an"]) == 1  # nothing against nothing
+    assert f1("the", ["an"]) == 1  # both are empty after normalisation
 
 
 @pytest.mark.parametrize(
@@ -59,11 +59,11 @@ def test_f1_counts_repeated_words_once_per_occurrence() -> None:
         ("yes, they are", "yes", 0),
         ("no", "no man's land", 0),
         ("noanswer", "no answer", 0),
-        ("yes sir", "yes man", 0.5),  # neither is a verdict
+        ("yes sir", "yes man", 0.5),  # neither is only yes or no
     ],
 )
-def test_p35_a_verdict_is_not_half_right(said: str, accepted: str, value: float) -> None:
-    """As hotpot_evaluate_v1.py and 2wikimultihop_evaluate_v1.1.py have it."""
+def test_p35_yes_or_no_gets_no_partial_credit(said: str, accepted: str, value: float) -> None:
+    """As in hotpot_evaluate_v1.py and 2wikimultihop_evaluate_v1.1.py."""
     assert f1(said, [accepted]) == value
     assert f1(said, ["other", accepted]) == value
 
@@ -118,9 +118,9 @@ def test_chinese_is_compared_by_characters() -> None:
         ("yes", True, 1),
         ("no", True, 0),
         ("Ann and Cy", ["Ann", "Bo", "Cy"], 2 / 3),
-        ("Ann: 7, Bo: 8", {"Ann": 7, "Bo": 9}, 3 / 4),  # two keys and a value of four
-        ("Ann: 7", {"Ann": [7, 8], "Bo": 9}, 1 / 4),  # without 8, Bo and 9
-        ("nothing", {"Ann": [1, 2, 3, 4]}, 0),  # five missing of two
+        ("Ann: 7, Bo: 8", {"Ann": 7, "Bo": 9}, 3 / 4),  # two keys and one value of four parts
+        ("Ann: 7", {"Ann": [7, 8], "Bo": 9}, 1 / 4),  # 8, Bo and 9 are missing
+        ("nothing", {"Ann": [1, 2, 3, 4]}, 0),  # five of two: nested lists are flattened
         ("anything", [], 0),
         ("anything", "the", 0),
     ],
@@ -133,20 +133,20 @@ def test_coverage_is_fanoutqas_loose_accuracy(said: str, reference: Any, value: 
     ("prediction", "answer", "exact", "overlap"),
     [
         ("\uff11\uff19\uff12\uff13", "1923", 1, 1),  # full-width digits alone
-        ("《Hamlet》", "Hamlet", 1, 1),  # nothing Chinese but the punctuation
-        ("the Beatles。", "Beatles", 1, 1),  # and English all the same: no articles
+        ("《Hamlet》", "Hamlet", 1, 1),  # only the punctuation is Chinese
+        ("the Beatles。", "Beatles", 1, 1),  # still English: articles are dropped
         ("ＡＢＣ社", "abc社", 1, 1),
         ("ﾄｳｷｮｳ", "トウキョウ", 1, 1),  # half-width kana
         ("東京タワー", "東京", 0, 2 * 2 / (5 + 2)),
         ("か", "が", 0, 0),
-        ("서울특별시", "서울", 0, 2 * 2 / (5 + 2)),  # syllables, not their letters
+        ("서울특별시", "서울", 0, 2 * 2 / (5 + 2)),  # compared by syllable, not by letter
         ("부산", "서울", 0, 0),
-        ("서\u1109\u116e", "서수", 1, 1),  # a syllable written as its letters
+        ("서\u1109\u116e", "서수", 1, 1),  # one syllable is written as its letters
         ("北京 (Beijing)", "Beijing", 0, 2 * 1 / (3 + 1)),
-        ("iPhone 15手机", "iphone15 手机", 0, 2 * 2 / (4 + 3)),  # blanks part Latin words
+        ("iPhone 15手机", "iphone15 手机", 0, 2 * 2 / (4 + 3)),  # spaces separate Latin words
     ],
 )
-def test_scripts_are_compared_by_what_they_write(prediction, answer, exact, overlap) -> None:
+def test_each_script_is_compared_in_its_own_units(prediction, answer, exact, overlap) -> None:
     assert exact_match(prediction, [answer]) == exact
     assert f1(prediction, [answer]) == pytest.approx(overlap)
 
@@ -162,11 +162,11 @@ def test_scripts_are_compared_by_what_they_write(prediction, answer, exact, over
         ("\u2212300度", 0),
     ],
 )
-def test_a_number_may_stand_right_behind_a_chinese_word(said: str, value: float) -> None:
+def test_a_number_may_follow_a_chinese_word_directly(said: str, value: float) -> None:
     assert numeric(said, ["300"]) == value
 
 
-def test_tags_that_are_not_closed_take_no_time() -> None:
+def test_unclosed_tags_are_parsed_in_linear_time() -> None:
     started = time.process_time()
     assert extract_answer("<answer>Paris</answer>" + "<answer>" * 20_000) == "Paris"
     assert time.process_time() - started < 2

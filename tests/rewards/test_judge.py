@@ -1,4 +1,4 @@
-"""The judge term against a server in a thread: scores, cache, failures."""
+"""The judge term with a server in a thread: scores, cache, failures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TASKS = tasks(q=["Paris", "City of Light"])
 
 
 class Server(ThreadingHTTPServer):
-    """Replies with ``replies[answer]``; an int is a status."""
+    """Replies with ``replies[answer]``; an int is an HTTP status."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -51,7 +51,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *args: Any) -> None:
-        """Silent."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def answer(trajectory: str, text: str) -> dict[str, Any]:
 
 
 def judged(url: str, cache: Path, *texts: str, **judge: Any) -> list[float | None]:
-    """The reward of an answer for each text, after a step that is none."""
+    """The reward of a trajectory per text: a step without an answer, then the text as answer."""
     rows = []
     for number, text in enumerate(texts):
         rows += [step(f"q/{number}", 0), answer(f"q/{number}", text)]
@@ -92,14 +92,14 @@ def test_the_reply_is_the_score_on_its_scale(server, tmp_path) -> None:
     assert "City of Light" in asked["messages"][0]["content"]
 
 
-def test_the_same_answer_is_asked_about_once_and_never_again(server, tmp_path) -> None:
+def test_the_same_answer_is_sent_once_and_then_cached(server, tmp_path) -> None:
     server.replies = {"Paris": "5"}
     assert judged(server.url, tmp_path, "Paris", "Paris") == [0.5, 0.5]
     assert judged(server.url, tmp_path, "Paris") == [0.5]
     assert len(server.asked) == 1
     (file,) = tmp_path.rglob("*.json")
     assert json.loads(file.read_text())["score"] == 5
-    judged(server.url, tmp_path, "Paris", model="other")  # another judge may think otherwise
+    judged(server.url, tmp_path, "Paris", model="other")  # another model may score differently
     assert len(server.asked) == 2
 
 
@@ -110,7 +110,7 @@ def test_a_cached_score_needs_no_server(server, tmp_path) -> None:
     assert judged(server.url, tmp_path, "Paris", "Rome", attempts=1)[0] == 0.5
 
 
-def test_a_failure_that_passes_is_tried_again(server, tmp_path) -> None:
+def test_a_temporary_failure_is_tried_again(server, tmp_path) -> None:
     server.replies = {"Paris": [503, 429, "10"]}
     assert judged(server.url, tmp_path, "Paris") == [1]
     assert len(server.asked) == 3
@@ -144,7 +144,7 @@ def test_p31_an_unreachable_judge_is_asked_once_and_not_for_every_answer(tmp_pat
 
 
 def test_no_server_at_all_is_null(tmp_path) -> None:
-    with Server() as server:  # a port that nobody listens on afterwards
+    with Server() as server:  # afterwards nothing listens on this port
         url = server.url
     assert judged(url, tmp_path, "Paris", attempts=1, timeout_s=1.0) == [None]
 
@@ -158,8 +158,8 @@ def test_a_slow_server_is_null(server, tmp_path, monkeypatch) -> None:
         wait.set()
 
 
-def test_p31_a_server_that_drips_is_null_when_its_time_is_up(server, tmp_path, monkeypatch) -> None:
-    """Each byte comes within the limit, and the reply never ends."""
+def test_p31_a_trickling_reply_is_null_after_the_time_limit(server, tmp_path, monkeypatch) -> None:
+    """Each byte arrives within the limit, but the reply never ends."""
     stop = threading.Event()
 
     def drip(handler: Handler) -> None:
@@ -170,7 +170,7 @@ def test_p31_a_server_that_drips_is_null_when_its_time_is_up(server, tmp_path, m
 
     monkeypatch.setattr(Handler, "do_POST", drip)
     monkeypatch.setattr(Server, "handle_error", lambda *_: None)  # the judge hangs up
-    guard = threading.Timer(20, stop.set)  # without the limit the test fails, and does not hang
+    guard = threading.Timer(20, stop.set)  # without the limit the test fails instead of hanging
     guard.start()
     try:
         assert judged(server.url, tmp_path, "Paris", attempts=1, timeout_s=0.1) == [None]
@@ -192,7 +192,7 @@ def test_a_refused_request_is_an_error_that_says_so(server, tmp_path) -> None:
         judged(server.url, tmp_path, "Paris")
 
 
-def test_without_an_answer_nobody_is_asked(server, tmp_path) -> None:
+def test_without_an_answer_the_judge_is_not_asked(server, tmp_path) -> None:
     term = {"model": "m", "url": server.url, "cache": str(tmp_path)}
     row = step("q/0", 0, truncated=True, end_reason="max_steps")
     table = score_rewards(rollouts(row), TASKS, {"terms": {"judge": term}})
@@ -206,5 +206,5 @@ def test_the_key_comes_from_the_environment(server, tmp_path, monkeypatch) -> No
     judged(server.url, tmp_path, "Paris", api_key_variable="JUDGE_TOKEN")
     assert server.keys == ["Bearer word"]
     monkeypatch.delenv("JUDGE_TOKEN")
-    with pytest.raises(ParameterError, match="environment variable JUDGE_TOKEN is empty"):
+    with pytest.raises(ParameterError, match="variable JUDGE_TOKEN is unset or empty"):
         judged(server.url, tmp_path, "Rome", api_key_variable="JUDGE_TOKEN")

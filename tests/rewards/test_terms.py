@@ -1,4 +1,4 @@
-"""Reward terms through the node: what each pays for, weights, caps, and what earns nothing."""
+"""Reward terms through the node: what each rewards, what earns nothing, weights and caps."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def rewards(*rows: dict[str, Any], **terms: Any) -> list[float]:
         ("42", "the answer is 42", 1), ("7", "none", 0), ("nan", "42", 0), ("0", "0", 1),
     ],
 )  # fmt: skip
-def test_p35_a_number_is_compared_as_a_number_and_one_must_be_chosen(said, accepted, value) -> None:
+def test_p35_numbers_are_compared_by_value_and_several_are_wrong(said, accepted, value) -> None:
     assert numeric(said, [accepted]) == value
 
 
@@ -67,7 +67,7 @@ def test_numeric_is_an_outcome_with_a_tolerance() -> None:
     assert rewards(*rows, outcome=loose) == [1, 1, 0]
 
 
-def test_coverage_reads_the_structured_answer_and_correct_is_all_of_it() -> None:
+def test_coverage_reads_the_structured_answer_and_correct_needs_all_parts() -> None:
     table = tasks(f=["Ann: 7; Bo: 8"], q=["Paris", "City of Light"])
     table["payload"] = ['{"answer": {"Ann": 7, "Bo": 8}}', ""]
     said = ("Ann 7, Bo 8", "Ann is 7", "none")
@@ -78,7 +78,7 @@ def test_coverage_reads_the_structured_answer_and_correct_is_all_of_it() -> None
     assert scored["correct"].tolist() == [True, False, False, True, False]
 
 
-def test_the_environments_verdict_is_an_outcome() -> None:
+def test_the_environments_reward_is_an_outcome() -> None:
     table = score(
         step("e/0", 0, env_reward=0.0), answer("e/0", 1, "code", env_reward=1.0),
         step("e/1", 0, env_reward=1.0), answer("e/1", 1, "code", env_reward=0.0),
@@ -91,7 +91,7 @@ def test_the_environments_verdict_is_an_outcome() -> None:
     assert table["reward"].isna().tolist() == [False] * 5 + [True]  # p12: not scored is not 0
 
 
-def test_length_costs_from_the_first_token_on() -> None:
+def test_length_costs_from_the_first_token() -> None:
     rows = step("q/0", 0, action=[3] * 30), answer("q/0", 1, action=[3] * 20)
     assert rewards(*rows, length={"tokens": 100, "weight": 0.5}) == pytest.approx([-0.15, -0.1])
 
@@ -108,11 +108,11 @@ def test_cost_has_prices_for_calls_and_tokens() -> None:
     assert rewards(failed, cost={}) == pytest.approx([-0.01])
 
 
-def test_repetition_counts_what_was_said_before_in_the_trajectory() -> None:
+def test_repetition_counts_earlier_steps_of_the_trajectory() -> None:
     rows = (
         step("q/0", 0, action_text="a b c d e"),  # abc, bcd, cde: all new
         step("q/0", 1, action_text="a b c x"),  # abc again, bcx new
-        answer("q/0", 2, action_text="a b c d e"),  # all said
+        answer("q/0", 2, action_text="a b c d e"),  # all repeated
         answer("q/1", 0, action_text="z z z z z"),  # zzz three times
         answer("q/2", 0, action_text="a b"),  # too short to repeat anything
     )
@@ -123,7 +123,7 @@ def test_repetition_counts_what_was_said_before_in_the_trajectory() -> None:
 def test_repetition_in_chinese_counts_characters() -> None:
     rows = (
         step("q/0", 0, action_text="鲁迅出生于绍兴"),  # seven characters, four runs of four
-        answer("q/0", 1, action_text="鲁迅出生在2008"),  # one said, then 迅出生在 and 出生在2008
+        answer("q/0", 1, action_text="鲁迅出生在2008"),  # one of three is old
     )
     assert rewards(*rows, repetition={"words": 4}) == pytest.approx([0, -1 / 3])
 
@@ -131,14 +131,14 @@ def test_repetition_in_chinese_counts_characters() -> None:
 FOUND = step("q/0", 0, tool_results=results("Rome", "The capital is Paris."))
 
 
-def test_evidence_is_an_answer_that_stands_in_what_was_found() -> None:
+def test_evidence_is_an_answer_that_a_tool_result_contains() -> None:
     assert rewards(FOUND, answer("q/0", 1), evidence={}) == [0, 1]
     assert rewards(FOUND, answer("q/0", 1, "the PARIS!"), evidence={}) == [0, 1]
     for said in ("London", "Par", "Rome The capital", ""):
         assert rewards(FOUND, answer("q/0", 1, said), evidence={}) == [0, 0]
 
 
-def test_evidence_is_not_what_the_agent_said_or_a_failed_call_or_another_trajectory_found() -> None:
+def test_evidence_needs_a_successful_call_of_the_same_trajectory() -> None:
     said = step("q/0", 0, action_text="Paris", tool_results=results("Paris?", status="error"))
     assert rewards(said, answer("q/0", 1), evidence={}) == [0, 0]
     assert rewards(FOUND, answer("q/1", 0), evidence={}) == [0, 0]
@@ -154,19 +154,19 @@ def asked(*texts: str) -> str:
     ("calls", "contents", "value"),
     [
         (["capital of France"], ["The capital is Paris."], 1),
-        (["Paris"], ["Paris\ncountry: France"], 0),  # looked up to be found
+        (["Paris"], ["Paris\ncountry: France"], 0),  # the call asked for the span
         (["print('Paris')"], ["Paris"], 0),
-        (["Paris", "capital"], ["Paris is a city", "It is Paris"], 1),  # the second told it
+        (["Paris", "capital"], ["Paris is a city", "It is Paris"], 1),  # by the second call
         (["capital", "Paris"], ["Rome", "Paris"], 0),
         (["Parisian"], ["A Parisian lives in Paris."], 1),
     ],
 )
-def test_evidence_is_not_what_the_agent_asked_for_itself(calls, contents, value) -> None:
+def test_evidence_is_not_a_span_that_the_call_asked_for(calls, contents, value) -> None:
     found = step("q/0", 0, tool_calls=asked(*calls), tool_results=results(*contents))
     assert rewards(found, answer("q/0", 1), evidence={}) == [0, value]
 
 
-def test_evidence_may_stand_in_what_was_shown_of_a_result_that_was_cut() -> None:
+def test_evidence_may_be_in_the_shown_part_of_a_cut_result() -> None:
     cut = results("The capital is Paris.\n[cut: 21 of 90 characters]", status="oversized")
     found = step("q/0", 0, tool_calls=asked("capital"), tool_results=cut)
     assert rewards(found, answer("q/0", 1), evidence={}) == [0, 1]
@@ -208,13 +208,13 @@ def test_evidence_may_be_cited(turn: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("term", ["cost", "evidence"])
-def test_tool_results_that_are_no_results_are_named(term: str) -> None:
+def test_invalid_tool_results_are_an_error(term: str) -> None:
     broken = {"cost": "7", "evidence": '[{"status": "ok"}]'}[term]
     with pytest.raises(SchemaError, match="row 0: tool_results is not a JSON list"):
         score(step("q/0", tool_results=broken), **{term: {}})
 
 
-def test_a_cap_bounds_what_a_term_gives_to_a_trajectory() -> None:
+def test_a_cap_bounds_a_terms_sum_over_a_trajectory() -> None:
     rows = [step("q/0", i, tool_results=results("a", "b")) for i in range(3)]
     other = step("q/1", 0, tool_results=results("a"))
     paid = {"valid_call": 0.1, "failed_call": 0.0, "weight": 1.0}
@@ -227,7 +227,7 @@ def test_a_cap_bounds_what_a_term_gives_to_a_trajectory() -> None:
     assert free["reward"].tolist() == pytest.approx([0.2, 0.2, 0.2, 1, 0.1])
 
 
-def test_a_cap_bounds_both_sides_and_lets_a_sum_come_back() -> None:
+def test_a_cap_bounds_both_signs_and_lets_the_sum_return() -> None:
     good, bad = results("a", "b"), results("a", "b", "c", status="error")
     rows = [step("q/0", i, tool_results=r) for i, r in enumerate((good, bad, good, good, good))]
     # the running sum 0.2, -0.1, 0.1, 0.3, 0.5 kept within 0.25
@@ -272,7 +272,7 @@ def test_a_term_that_is_null_is_off() -> None:
     assert json.loads(table["components"].iloc[0]) == {"outcome": 1.0}
 
 
-def test_the_how_to_is_a_whole_term(monkeypatch, tmp_path) -> None:
+def test_the_term_in_the_how_to_runs(monkeypatch, tmp_path) -> None:
     monkeypatch.syspath_prepend(write_program(DOCS / "add_a_reward_term.md", tmp_path).parent)
     rows = step("q/0", 0, action_text="Please search."), answer("q/0", 1)
     table = score(*rows, **{"politeness:TERM": {"weight": 0.05, "cap": 0.1}, "outcome": {}})

@@ -16,15 +16,14 @@ import pytest
 from agent_r1.engines.local import LocalEngine
 from agent_r1.mdp import visible_context
 from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.preferences.nodes import build_preferences
-from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.rollout import collect
 from agent_r1.tables.arrays import ragged
 from agent_r1.training.optimizer import write_empty
 from agent_r1.training.sequences import build_sequences
 from tests.support.invariants import check_tables
 from tests.support.model_spy import ModelSpy
+from tests.support.nodes import compute_logprobs, update_policy
 from tests.support.replays import again
 from tests.support.step_tables import rewards
 from tests.support.tiny_models import ENGINE_VOCABULARY, engine_policy, write_tokenizer
@@ -174,6 +173,7 @@ def test_the_ratio_of_the_first_update_is_one(played, policy, tmp_path, monkeypa
     logprobs = compute_logprobs(rollouts, policy, policy, critic, {}, {})
     advantages = compute_advantages(rollouts, scores, logprobs, {"estimator": "grpo"})
     update = {"mini_batch_trajectories": 4, "learning_rate": 1e-3, "packing": packing}
+    update |= {"aggregation": "token_mean", "warmup_steps": 0, "eps": 1e-8}
     preferences = build_preferences(rollouts, scores)
     tables = (rollouts, logprobs, advantages, preferences)
     *_, metrics = update_policy(

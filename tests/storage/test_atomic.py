@@ -1,4 +1,4 @@
-"""Whole or not at all; strict JSON."""
+"""Atomic writes and strict JSON."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_an_error_of_the_disk_names_the_file(tmp_path):
+def test_a_disk_error_names_the_file(tmp_path):
     target = tmp_path / "table"
     with pytest.raises(OSError, match="No space left on device") as caught, atomic_path(target):
         raise OSError(errno.ENOSPC, "whatever a library says")
     assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(target))
 
 
-def test_safetensors_says_it_in_another_way(tmp_path):
+def test_a_disk_error_of_safetensors_names_the_file(tmp_path):
     said = "Error while serializing: I/O error: No space left on device (os error 28)"
     with pytest.raises(OSError, match="No space left on device") as caught:
         _raise_below(tmp_path, SafetensorError(said))
@@ -73,7 +73,7 @@ def test_p41_numpy_scalars_become_numbers():
         ({"a": {1, 2}}, r"\$\.a is a set"),
     ],
 )
-def test_what_json_cannot_hold_is_refused_with_its_place(value, where):
+def test_errors_name_the_place_of_a_value_that_json_cannot_hold(value, where):
     with pytest.raises(ValueError, match=where):
         strict_json(value)
 
@@ -93,5 +93,5 @@ _JSON = st.recursive(
 
 
 @given(_JSON)
-def test_json_comes_back_as_it_was(value):
+def test_json_is_read_back_unchanged(value):
     assert json.loads(strict_json(value)) == value

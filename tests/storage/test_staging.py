@@ -1,4 +1,4 @@
-"""Where checkpoints wait for the catalog, and whose they are."""
+"""Staging folders of checkpoints, and who owns them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_staged_folders_are_fresh(tmp_path):
     assert list(first.iterdir()) == list(second.iterdir()) == []
 
 
-def test_only_what_a_dead_process_of_this_host_left_is_abandoned(tmp_path):
+def test_a_folder_is_abandoned_if_its_process_on_this_host_is_gone(tmp_path):
     own = stage("policy", tmp_path)
     dead = tmp_path / f"{platform.node()}.{dead_process()}"
     others = [tmp_path / f"other-host.{dead_process()}", tmp_path / "notes"]

@@ -20,11 +20,15 @@ from kedro.framework.startup import bootstrap_project
 from matplotlib.figure import Figure
 
 from agent_r1 import schemas, tables
+from agent_r1.advantages import AdvantageParameters
 from agent_r1.configuration import groups as parameter_groups
+from agent_r1.configuration import references
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import folder_sha256
 from tests.support import REPOSITORY
 
+NOT_STEERED = AdvantageParameters()
+"""What `update_policy` has for ``advantage`` by default."""
 CALLS: list[str] = []
 """Names of the nodes that ran, in order."""
 FAIL_AT: set[str] = set()
@@ -183,7 +187,7 @@ def build_preferences(rollouts, rewards, objective=None):
 
 def update_policy(
     policy, reference, critic, trainer_state, controllers, rollouts, logprobs, advantages,
-    preferences, parameters, model, seed, advantage=None, *, iteration,
+    preferences, parameters, model, seed, advantage=NOT_STEERED, *, iteration,
 ):  # fmt: skip
     _called("update_policy", iteration)
     parts = [folder_sha256(path) for path in (policy, reference, critic, trainer_state)]
@@ -196,7 +200,7 @@ def evaluate_policy(
     engine, policy, tasks, documents, evaluation, rollout, environment, chat, reward, seed, *,
     iteration,
 ):  # fmt: skip
-    splits = evaluation["splits"] if "splits" in evaluation else ToyEvaluation().splits
+    splits = evaluation["splits"]
     _called("validate_policy" if splits == ["validation"] else "evaluate_policy", iteration)
     index = 0 if iteration == "base" else int(iteration.removeprefix("iter_"))
     numbers = dict.fromkeys(schemas.EVALUATION.names, index / 10)
@@ -206,6 +210,17 @@ def evaluate_policy(
     key = folder_sha256(policy)
     rollouts = _rollouts(f"{iteration}/t/0", key)
     return tables.from_rows(rows, "evaluation"), rollouts, tables.empty("rewards")
+
+
+def validate_policy(
+    engine, policy, tasks, documents, evaluation, rollout, environment, chat, reward, seed, *,
+    iteration,
+):  # fmt: skip
+    validation = {**evaluation, "splits": ["validation"]}
+    return evaluate_policy(
+        engine, policy, tasks, documents, validation, rollout, environment, chat, reward, seed,
+        iteration=iteration,
+    )  # fmt: skip
 
 
 def build_report(history, tasks, demonstrations, parameters):
@@ -227,7 +242,7 @@ _STAGES = {
     "advantage": ("compute_advantages",),
     "preferences": ("build_preferences",),
     "update": ("update_policy",),
-    "evaluation": ("evaluate_policy",),
+    "evaluation": ("evaluate_policy", "validate_policy"),
     "report": ("build_report",),
 }
 
@@ -308,7 +323,7 @@ def project(
     monkeypatch.delitem(sys.modules, "agent_r1.pipelines.iteration.pipeline", raising=False)
     monkeypatch.setattr(parameter_groups, "GROUPS", toy_groups())
     for check in ("check_references", "check_base"):
-        monkeypatch.setattr(parameter_groups, check, lambda *_: None)
+        monkeypatch.setattr(references, check, lambda *_: None)
     monkeypatch.setattr("os.fsync", lambda _: None)  # no test pulls the plug
     monkeypatch.setattr(sys, "path", list(sys.path))
     path = make_project(tmp_path / getattr(request, "param", ""))

@@ -22,6 +22,8 @@ from tests.support.step_tables import per_token, rollouts, step
 from tests.support.tiny_models import VOCABULARY, flat_gradient, flat_weights, random_model
 
 RANDOM = np.random.default_rng(0)
+PLAIN = {"aggregation": "token_mean", "warmup_steps": 0, "eps": 1e-8}
+"""Parameters of an update: every token counts alike, and AdamW as torch has it."""
 
 
 def ids(count: int) -> list[int]:
@@ -104,10 +106,12 @@ def gradient(
 ) -> torch.Tensor:
     """Gradient of one mini-batch of everything that the objective trains on."""
     model = model or random_model()
-    parameters = UpdateParameters(**parameters)
+    parameters = UpdateParameters(**PLAIN | parameters)
     of = select(of, objective(parameters.objective))
     everything = np.arange(len(of.sequences.trajectories.ids))
-    accumulate(TorchStrategy(model, parameters), head_of(model), of, everything, parameters)
+    accumulate(
+        TorchStrategy(model, parameters.optimizer), head_of(model), of, everything, parameters
+    )
     return flat_gradient(model)
 
 
@@ -117,8 +121,8 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 
 def run(of: UpdateBatch, seed: int = 0, **parameters: Any) -> tuple[torch.Tensor, pd.DataFrame]:
     """Weights and metrics after training a fresh model."""
-    model, parameters = random_model(), UpdateParameters(**parameters)
-    _, metrics = train(TorchStrategy(model, parameters), of, parameters, seed)
+    model, parameters = random_model(), UpdateParameters(**PLAIN | parameters)
+    _, metrics = train(TorchStrategy(model, parameters.optimizer), of, parameters, seed)
     return flat_weights(model), metrics
 
 

@@ -1,4 +1,4 @@
-"""The door into a schema: what passes, what is refused, and what null means."""
+"""Fitting tables to schemas: casts, errors and nulls."""
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ def test_empty_lists_keep_their_element_type():
     assert tables.to_arrow(frame, "logprobs").schema == schemas.LOGPROBS
 
 
-def test_columns_come_in_the_schema_order_whatever_order_they_had():
+def test_columns_are_put_in_the_order_of_the_schema():
     frame = rewards()[["components", "step_index", "trajectory_id"]]
     assert list(tables.conform(frame, "rewards")) == schemas.REWARDS.names
 
@@ -51,7 +51,7 @@ def test_columns_come_in_the_schema_order_whatever_order_they_had():
         (rewards(trajectory_id=[["a"], ["b"]]), "'trajectory_id' cannot be cast"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_table_and_column(frame, message):
+def test_errors_name_the_table_and_the_column(frame, message):
     with pytest.raises(schemas.SchemaError, match=f"table 'rewards'.*{message}"):
         tables.conform(frame, "rewards")
 
@@ -95,7 +95,7 @@ def test_elements_of_a_ragged_column_may_be_null():
     assert again.values.tolist() == pytest.approx([1.0, np.nan, 3.0], nan_ok=True)
 
 
-def test_what_fits_already_is_not_copied():
+def test_a_table_that_fits_is_not_copied():
     table = tables.build({"step": [1, 2], "metric": ["a", "b"], "value": [0.5, 1.0]}, "metrics")
     again = tables.conform(table, "metrics")
     first, second = (

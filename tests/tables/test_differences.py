@@ -21,7 +21,7 @@ def test_equal_tables_have_no_difference():
 
 
 def test_every_column_is_compared():
-    """Whatever a column is set to, and null is not the empty list, text or 0."""
+    """Null differs from the empty list, the empty text and 0."""
     other = {"string": "x", "bool": True, "int32": 77, "int64": 77, "float": 0.5}
     for field in schemas.ROLLOUTS:
         if field.name in ("trajectory_id", "step_index"):
@@ -32,25 +32,25 @@ def test_every_column_is_compared():
         assert found == Difference("a/0", 0, field.name, value, theirs.get(field.name))
 
 
-def test_a_row_that_is_missing_too_much_or_twice_there():
+def test_missing_extra_and_duplicate_rows():
     removed = compare(*ROWS[:1], *ROWS[2:])
     assert removed == [Difference("a/0", 1, "rows", 0, 1)]
     assert compare(*ROWS, step("b/0", 2)) == [Difference("b/0", 2, "rows", 1, 0)]
     assert compare(*ROWS[:2], *ROWS[1:]) == [Difference("a/0", 1, "rows", 2, 1)]
 
 
-def test_rows_in_another_order_are_named_by_where_they_stand():
+def test_rows_in_another_order_are_reported_by_position():
     found = compare(ROWS[0], ROWS[3], ROWS[2], ROWS[1], ROWS[4])
     assert found == [
         Difference("a/0", 1, "position", 3, 1),
         Difference("b/0", 0, "position", 1, 3),
     ]
-    # A row that is missing moves none of the others.
+    # A missing row does not change the positions of the others.
     assert [one.column for one in compare(*ROWS[1:])] == ["rows"]
 
 
 @given(st.permutations(range(len(ROWS))), st.data())
-def test_differences_do_not_depend_on_the_order_of_rows_but_for_positions(order, data):
+def test_only_positions_depend_on_the_order_of_rows(order, data):
     changed = data.draw(st.sets(st.sampled_from(range(len(ROWS)))))
     rows = [row | {"seed": 5} if i in changed else row for i, row in enumerate(ROWS)]
     found = compare(*(rows[i] for i in order))
@@ -61,7 +61,7 @@ def test_differences_do_not_depend_on_the_order_of_rows_but_for_positions(order,
     assert len([one for one in found if one.column == "position"]) == len(moved)
 
 
-def test_floats_are_equal_to_the_last_bit_and_a_nan_to_nothing():
+def test_floats_are_compared_bit_by_bit_and_nan_equals_nothing():
     (found,) = compare_tables(
         rollouts(step("a/0", env_reward=0.1)),
         rollouts(step("a/0", env_reward=0.1 + 1e-8)),

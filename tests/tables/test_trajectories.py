@@ -1,4 +1,4 @@
-"""Rows of trajectories: found, sorted and aligned whatever order a table comes in."""
+"""Trajectories of a table: found, sorted and aligned from any row order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_trajectories_are_sorted_by_id_and_step() -> None:
     assert not found.sorted
 
 
-def test_a_table_is_put_in_order_and_one_in_order_is_left_alone() -> None:
+def test_a_table_is_sorted_and_a_sorted_one_is_unchanged() -> None:
     ordered = in_order(TABLE, "rollouts")
     assert ordered["trajectory_id"].tolist() == ["a/0", "a/1", "b/0", "b/0"]
     assert ordered["step_index"].tolist() == [0, 0, 0, 1]
@@ -31,7 +31,7 @@ def test_a_table_is_put_in_order_and_one_in_order_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("steps", [(0, 2), (1,), (0, 0)])
-def test_a_missing_or_double_step_is_named(steps: tuple[int, ...]) -> None:
+def test_a_missing_or_duplicate_step_is_named(steps: tuple[int, ...]) -> None:
     table = rollouts(*(step("a/0", index) for index in steps))
     with pytest.raises(SchemaError, match=r"table 'rollouts', row .*'a/0' has step"):
         find_trajectories(table, "rollouts")
@@ -52,7 +52,7 @@ def test_tables_with_other_steps_do_not_align() -> None:
         align(scored, "rewards", TABLE)
 
 
-def test_codes_are_sorted_and_labels_come_as_they_appear() -> None:
+def test_codes_are_sorted_and_labels_are_by_first_appearance() -> None:
     column = rollouts(step("b/0"), step("a/0"), step("b/1"))["task_id"]
     numbers, names = codes(column)
     assert (numbers.tolist(), names) == ([1, 0, 1], ["a", "b"])

@@ -9,6 +9,7 @@ import pytest
 from agent_r1.parameters import ParameterError
 from agent_r1.tasks.knowledge_base import FOLDER
 from agent_r1.tasks.multihop import build_tasks
+from agent_r1.tasks.parameters import TasksParameters
 from tests.support import REPOSITORY
 
 
@@ -18,7 +19,7 @@ def tables():
         pd.read_parquet(REPOSITORY / FOLDER / f"{name}.parquet")
         for name in ("countries", "cities", "elements")
     ]
-    tasks, documents = build_tasks(*knowledge_base, {})
+    tasks, documents = build_tasks(*knowledge_base, TasksParameters())
     payload = [json.loads(text) for text in tasks["payload"]]
     return tasks.assign(payload=payload), documents
 
@@ -97,7 +98,9 @@ def test_pages_and_questions_are_short(tables):
 
 
 def test_splits_do_not_depend_on_the_order_of_the_rows(countries, cities, elements):
-    parameters = {"held_out_countries": 1, "validation_countries": 1, "in_domain_fraction": 0.3}
+    parameters = TasksParameters(
+        held_out_countries=1, validation_countries=1, in_domain_fraction=0.3
+    )
     tasks, _ = build_tasks(countries, cities, elements, parameters)
     shuffled, _ = build_tasks(
         countries[::-1], cities.sample(frac=1, random_state=0), elements, parameters
@@ -105,6 +108,6 @@ def test_splits_do_not_depend_on_the_order_of_the_rows(countries, cities, elemen
     pd.testing.assert_frame_equal(tasks, shuffled)
 
 
-def test_the_error_for_an_unknown_parameter_names_the_nearest_one(countries, cities, elements):
+def test_the_error_for_an_unknown_parameter_names_the_nearest_one():
     with pytest.raises(ParameterError, match=r"'tasks.held_out_country'.*'held_out_countries'"):
-        build_tasks(countries, cities, elements, {"held_out_country": 3})
+        TasksParameters.read({"held_out_country": 3}, "tasks")

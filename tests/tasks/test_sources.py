@@ -9,8 +9,9 @@ import pytest
 
 from agent_r1 import schemas, tables
 from agent_r1.parameters import ParameterError
+from agent_r1.tasks.choices import SplitSizes
 from agent_r1.tasks.files import TaskFileError, TaskFiles
-from agent_r1.tasks.parameters import SplitSizes, TasksParameters
+from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.preparation import load_tasks, shares
 from agent_r1.tasks.registry import SOURCES, default_source, find_source
 from agent_r1.tasks.source import FileSourceParameters, Source, from_files

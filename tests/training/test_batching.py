@@ -1,4 +1,4 @@
-"""Micro-batches: padded or packed, no sequence sees another one or what fills the rows."""
+"""Micro-batches, padded or packed: no sequence sees another one or the padding."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_packed_row_holds_the_sequences_one_after_another() -> None:
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-def test_p07_the_log_probs_are_those_of_each_sequence_alone(attention: str) -> None:
+def test_p07_log_probs_equal_those_of_each_sequence_alone(attention: str) -> None:
     model = random_model()
     model.set_attn_implementation(attention)
     alone = torch.cat([logprobs(model, collate(SEQUENCES, EVERYTHING[[i]])) for i in EVERYTHING])
@@ -50,7 +50,7 @@ def test_p07_the_log_probs_are_those_of_each_sequence_alone(attention: str) -> N
 
 
 def test_p22_another_sequence_in_the_row_cannot_influence_a_log_prob() -> None:
-    """Nor can its gradient: what is perturbed is everything but the one sequence."""
+    """Nor its gradient: everything except one sequence is perturbed."""
     model, block = random_model(), collate(SEQUENCES, EVERYTHING, packed=True)
     before = logprobs(model, block)
     ends = np.cumsum(SEQUENCES.tokens.lengths - 1)
@@ -66,7 +66,7 @@ def test_p22_another_sequence_in_the_row_cannot_influence_a_log_prob() -> None:
 
 @pytest.mark.parametrize("size", [1, 4, 100])
 @pytest.mark.parametrize("objective", sorted(OBJECTIVES))
-def test_p22_packing_leaves_the_gradient_as_it_is(objective: str, size: int) -> None:
+def test_p22_packing_does_not_change_the_gradient(objective: str, size: int) -> None:
     of = batch(policy_logprobs=MOVED, sampler_logprobs=SAMPLED)
     how = {"objective": objective, "kl_coef": 0.1, "entropy_coef": 0.01}
     padded = gradient(of, micro_batch_trajectories=100, **how)

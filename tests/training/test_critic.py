@@ -1,4 +1,4 @@
-"""The critic on disk: whole, deterministic, without a pickle, and never the wrong one."""
+"""The critic on disk: complete, deterministic, without pickles; a wrong one is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def restore(folder: Path, kind: str, policy: PreTrainedModel | None = None) -> C
 
 
 def learn(state: CriticState, steps: int) -> CriticState:
-    """Pull V of random states to 1."""
+    """Train V of random states towards 1."""
     for _ in range(steps):
         torch.manual_seed(state.steps)
         if state.critic.backbone is None:
@@ -65,7 +65,7 @@ def saved(folder: Path, kind: str, steps: int = 2) -> Path:
     return save_critic(state, folder)
 
 
-def test_a_new_critic_is_a_copy_of_the_policy_s_decoder_under_a_head_of_zeros(
+def test_a_new_critic_is_a_copy_of_the_policys_decoder_with_a_head_of_zeros(
     tmp_path: Path,
 ) -> None:
     policy = random_model()
@@ -80,7 +80,7 @@ def test_a_new_critic_is_a_copy_of_the_policy_s_decoder_under_a_head_of_zeros(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_p37_a_restored_critic_goes_on_bit_for_bit(tmp_path: Path, kind: str) -> None:
+def test_p37_a_restored_critic_continues_bit_for_bit(tmp_path: Path, kind: str) -> None:
     straight = learn(new(tmp_path / "empty", kind), 5)
     state = restore(saved(tmp_path / "saved", kind, steps=2), kind)
     assert (state.steps, state.updates) == (2, 1)
@@ -104,14 +104,14 @@ def test_a_pickle_in_the_folder_is_refused(tmp_path: Path, kind: str) -> None:
         load_critic(folder, random_model(), torch.float32)
 
 
-def test_a_folder_that_is_no_critic_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CriticError, match=r"no critic.json and no empty.json"):
+def test_a_folder_that_is_not_a_critic_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(CriticError, match=r"neither critic.json nor empty.json"):
         load_critic(tmp_path, random_model(), torch.float32)
 
 
 @pytest.mark.parametrize(("kind", "other"), [KINDS, KINDS[::-1]])
 def test_a_critic_of_the_other_kind_is_refused(tmp_path: Path, kind: str, other: str) -> None:
-    with pytest.raises(CriticError, match=f"backbone: {kind}, now it is {other}"):
+    with pytest.raises(CriticError, match=f"backbone: {kind}, but now it is {other}"):
         restore(saved(tmp_path / "saved", kind), other)
 
 
@@ -131,7 +131,7 @@ def test_a_critic_whose_optimizer_is_incomplete_is_refused(tmp_path: Path) -> No
         restore(own, "own")
 
 
-def test_a_critic_of_a_bfloat16_policy_speaks_float32(tmp_path: Path) -> None:
+def test_a_critic_of_a_bfloat16_policy_gives_float32(tmp_path: Path) -> None:
     policy = random_model(dtype=torch.bfloat16)
     state = restore_critic(
         write_empty(tmp_path, ""), policy, CriticParameters(backbone="own"), ADAMW, torch.bfloat16
@@ -140,6 +140,6 @@ def test_a_critic_of_a_bfloat16_policy_speaks_float32(tmp_path: Path) -> None:
     assert state.critic(torch.ones(2, 32, dtype=torch.bfloat16)).dtype == torch.float32
 
 
-def test_what_it_is_stands_in_its_folder(tmp_path: Path) -> None:
+def test_its_folder_names_its_kind(tmp_path: Path) -> None:
     about = json.loads((saved(tmp_path / "saved", "own") / "critic.json").read_text())
     assert about == {"backbone": "own", "updates": 1}

@@ -1,6 +1,6 @@
-"""The critic's update: one gradient however it is cut, on trained tokens alone, and it learns.
+"""The critic's update: the same gradient for any split, only on trained tokens, and it learns.
 
-Both kinds are held to the same: a critic with its own backbone, and a head on the policy.
+Both kinds are tested: a critic with its own backbone, and a head on the policy.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from agent_r1.training.values import token_values
 from tests.support.tiny_models import flat_gradient, flat_weights, random_model
 from tests.support.update_batches import (
     OWNER,
+    PLAIN,
     TABLE,
     TOKENS,
     A,
@@ -65,18 +66,18 @@ def new_critic(kind: str, policy: torch.nn.Module, opinion: bool = False) -> Cri
 
 def how(kind: str, critic: dict[str, Any] | None = None, **parameters: Any) -> UpdateParameters:
     chosen = {"backbone": kind, "learning_rate": 0.01} | (critic or {})
-    return UpdateParameters(**{"learning_rate": 0.01, "critic": chosen} | parameters)
+    return UpdateParameters(**PLAIN | {"learning_rate": 0.01, "critic": chosen} | parameters)
 
 
 def critic_gradient(of: UpdateBatch, kind: str, **parameters: Any) -> torch.Tensor:
-    """Of everything; for a shared critic with that of the policy, which both losses reach."""
+    """The whole gradient; for a shared critic with the policy's, which both losses reach."""
     policy, parameters = random_model(), how(kind, **parameters)
     critic = new_critic(kind, policy, opinion=True)
     if kind == "own":
         accumulate_values(critic, policy, of, EVERYTHING, parameters)
         assert all(parameter.grad is None for parameter in policy.parameters())
         return flat_gradient(critic)
-    trainer = TorchStrategy(policy, parameters)
+    trainer = TorchStrategy(policy, parameters.optimizer)
     accumulate(trainer, head_of(policy), of, EVERYTHING, parameters, critic)
     return torch.cat([flat_gradient(critic), flat_gradient(policy)])
 
@@ -92,7 +93,9 @@ def trained(
     """Weights of the policy and the critic, and metrics, after one update of new ones."""
     policy, parameters = random_model(), how(kind, **parameters)
     state = state_of(kind, policy, parameters)
-    _, metrics = train(TorchStrategy(policy, parameters), of, parameters, seed, critic=state)
+    _, metrics = train(
+        TorchStrategy(policy, parameters.optimizer), of, parameters, seed, critic=state
+    )
     return flat_weights(policy), flat_weights(state.critic), metrics
 
 
@@ -107,7 +110,7 @@ def test_p22_the_gradient_does_not_depend_on_the_micro_batch(kind: str, aggregat
 
 
 @BOTH
-def test_p22_a_coupled_objective_cut_in_micro_batches_has_the_same_gradient(kind: str) -> None:
+def test_p22_a_split_coupled_objective_has_the_same_gradient(kind: str) -> None:
     of = given()
     more = {"objective": "gspo", "sequence": "trajectory"}
     whole = critic_gradient(of, kind, micro_batch_trajectories=100, **more)
@@ -165,8 +168,8 @@ def test_p06_nan_in_a_masked_slot_changes_nothing(kind: str) -> None:
 
 
 @BOTH
-def test_a_null_return_is_no_target_and_not_zero(kind: str) -> None:
-    """A return per step: the tokens after the first are as if they were not trained on."""
+def test_a_null_return_is_not_a_target_of_zero(kind: str) -> None:
+    """One return per step: the tokens after the first are treated as not trained."""
     lengths = [len(action) for action in TABLE["action_token_ids"]]
     first = np.zeros(TOKENS, bool)
     first[np.concatenate([[0], np.cumsum(lengths)[:-1]])] = True
@@ -196,14 +199,14 @@ def test_p22_row_order_changes_no_bit(kind: str) -> None:
 
 @BOTH
 def test_p07_the_gradient_does_not_depend_on_padding(kind: str) -> None:
-    """Alone in its block a sequence has no padding, beside the longest one it has."""
+    """A sequence alone in its block has no padding; with the longest one it has."""
     of = given(mask=OWNER == "p/0")
     alone = critic_gradient(of, kind, micro_batch_trajectories=1)
     together = critic_gradient(of, kind, micro_batch_trajectories=9)
     assert distance(alone, together) < 1e-6
 
 
-def test_an_own_critic_takes_the_policy_s_mini_batches_in_their_order() -> None:
+def test_an_own_critic_uses_the_policys_mini_batches_in_their_order() -> None:
     more = {"mini_batch_trajectories": 4, "epochs": 2, "critic": {"epochs": 2}}
     weights, critic, metrics = trained(given(), "own", seed=3, **more)
     assert torch.equal(weights, run(given(), seed=3, learning_rate=0.01, **{
@@ -223,7 +226,7 @@ def test_an_own_critic_takes_the_policy_s_mini_batches_in_their_order() -> None:
 @BOTH
 def test_metrics_by_hand(kind: str) -> None:
     _, _, metrics = trained(given(), kind, aggregation="token_mean", critic={"value_clip": 0.1})
-    # A new critic says 0, so it is further than the clip from most old values.
+    # A new critic gives 0, so most old values are further away than the clip.
     bounded = OLD_VALUES + np.clip(0 - OLD_VALUES, -0.1, 0.1)
     plain, clipped = RETURNS.astype(np.float64) ** 2, (bounded - RETURNS.astype(np.float64)) ** 2
     expected = np.maximum(plain, clipped).mean() / 2
@@ -246,17 +249,17 @@ def test_p40_explained_variance(values: np.ndarray, explained: float) -> None:
     assert health["explained_variance"] == pytest.approx(explained, abs=1e-5)
 
 
-def test_p40_where_all_returns_are_equal_there_is_no_explained_variance() -> None:
+def test_p40_equal_returns_have_no_explained_variance() -> None:
     assert given(returns=np.full(TOKENS, 0.1)).targets.health() == {"return_variance": 0.0}
     assert given(mask=np.zeros(TOKENS, bool)).targets.health() == {}
 
 
 @BOTH
-def test_the_warm_up_trains_the_critic_and_leaves_the_policy(kind: str) -> None:
+def test_the_warm_up_trains_only_the_critic(kind: str) -> None:
     more = {"critic": {"warmup_iterations": 1, "epochs": 2}, "mini_batch_trajectories": 4}
     policy, parameters = random_model(), how(kind, **more)
     state = state_of(kind, policy, parameters)
-    before, trainer = flat_weights(state.critic), TorchStrategy(policy, parameters)
+    before, trainer = flat_weights(state.critic), TorchStrategy(policy, parameters.optimizer)
     seen: list[int] = []
     taken, metrics = train(
         trainer, given(), parameters, 0, critic=state,
@@ -277,7 +280,7 @@ def test_the_warm_up_trains_the_critic_and_leaves_the_policy(kind: str) -> None:
 
 
 @BOTH
-def test_nothing_scored_changes_no_weight(kind: str) -> None:
+def test_without_scores_no_weight_changes(kind: str) -> None:
     of = given(mask=np.zeros(TOKENS, bool))
     weights, critic, _ = trained(of, kind)
     assert torch.equal(weights, flat_weights(random_model()))
@@ -287,27 +290,29 @@ def test_nothing_scored_changes_no_weight(kind: str) -> None:
 def test_a_kl_stop_drops_the_gradient_of_a_shared_critic_too() -> None:
     policy, parameters = random_model(), how("shared", epochs=4, kl_stop=1e-9)
     state = state_of("shared", policy, parameters)
-    taken, _ = train(TorchStrategy(policy, parameters), given(), parameters, 0, critic=state)
+    taken, _ = train(
+        TorchStrategy(policy, parameters.optimizer), given(), parameters, 0, critic=state
+    )
     assert 0 < taken < 4
     assert state.steps == taken
     assert all(parameter.grad is None for parameter in state.critic.parameters())
 
 
 @BOTH
-def test_values_learn_what_can_be_known(kind: str) -> None:
+def test_values_learn_fixed_returns(kind: str) -> None:
     """Each state's return is fixed, so all variance can be explained; a few updates find most."""
     worth = dict(zip(sorted(set(OWNER)), np.linspace(0, 1, 9), strict=True))
     returns = np.array([worth[name] for name in OWNER], np.float32)
     policy = random_model()
     parameters = how(kind, epochs=4, learning_rate=1e-3, critic={"epochs": 4, "value_coef": 1.0})
-    state, trainer = state_of(kind, policy, parameters), TorchStrategy(policy, parameters)
+    state, trainer = state_of(kind, policy, parameters), TorchStrategy(policy, parameters.optimizer)
     explained = []
     for iteration in range(6):
         values = token_values(state.critic, policy, given().sequences)
         of = given(values=values, returns=returns, advantages=returns - values)
         _, metrics = train(trainer, of, parameters, iteration, critic=state)
         explained += metric(metrics, "explained_variance")
-    assert explained[0] == 0  # a new critic says 0
+    assert explained[0] == 0  # a new critic gives 0
     assert explained[-1] > 0.3
 
 
@@ -327,7 +332,7 @@ def test_the_default_update_has_no_critic() -> None:
         ({"returns": None}, r"'advantages' has no returns of .*: set advantage\.estimator"),
     ],
 )
-def test_missing_values_or_returns_are_named_with_a_remedy(
+def test_errors_about_missing_values_or_returns_name_a_remedy(
     changes: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(SchemaError, match=message):
@@ -360,11 +365,11 @@ def test_unknown_parameters_of_the_critic_are_named() -> None:
         UpdateParameters.read({"critic": {"value_clp": 1}}, "update")
 
 
-def test_a_head_on_the_policy_learns_beside_deepspeed() -> None:
+def test_a_head_on_the_policy_learns_with_deepspeed() -> None:
     found = []
     for strategy in ("torch", "deepspeed"):
         parameters = how("shared", strategy=strategy, micro_batch_trajectories=2)
-        with make_strategy(random_model(), parameters, None) as trainer:
+        with make_strategy(random_model(), parameters.trainer, parameters.optimizer) as trainer:
             state = state_of("shared", trainer.model, parameters)
             train(trainer, given(), parameters, 0, critic=state)
         change = flat_weights(trainer.model) - flat_weights(random_model())

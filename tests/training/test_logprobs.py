@@ -1,4 +1,4 @@
-"""Log-probs: exact against a plain forward per step, whatever the batch, window or temperature."""
+"""Log-probs equal a plain forward pass per step, for any batch, window and temperature."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = rollouts(
     step("a/0", 2, ids(2), ids(3), context_prefix=3, context_start=8, temperature=0.7),
     step("a/0", 3, ids(2), ids(3), context_prefix=3, context_start=8, temperature=0.7),
     step("a/1", 0, ids(20), ids(6), temperature=0.0),
-    # 0 is the pad id of the model and the filler of a block: sampled here, it is a token
+    # 0 is the pad id of the model and the filler of a block: here it is sampled, so it is a token
     step("b/0", 0, [0, 0], [0, 0, 0], temperature=1.3),
 )
 
@@ -47,7 +47,7 @@ class FixedLogits(nn.Module):
         self.config = SimpleNamespace(get_text_config=lambda: text)
 
     def get_output_embeddings(self) -> None:
-        """There are none: the logits come from nowhere."""
+        """None: there is no embedding behind the logits."""
 
     base_model = None
 
@@ -56,7 +56,7 @@ class FixedLogits(nn.Module):
 
 
 def naive_logprobs(model: nn.Module, table: list[dict]) -> list[float]:
-    """One forward per step over exactly what the policy saw."""
+    """One forward pass per step, over exactly the tokens that the policy saw."""
     streams: dict[str, list[int]] = {}
     result = []
     for row in table:
@@ -73,7 +73,7 @@ def naive_logprobs(model: nn.Module, table: list[dict]) -> list[float]:
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])
-def test_sequences_score_like_a_forward_per_step(size: int) -> None:
+def test_sequences_equal_a_forward_pass_per_step(size: int) -> None:
     model = random_model()
     found = token_logprobs(model, build_sequences(TABLE), size)
     assert found.dtype == np.float32
@@ -120,7 +120,7 @@ def test_the_entropy_is_that_of_the_tempered_distribution() -> None:
     assert score(model, None, block, torch.ones(1), "gradient").entropy_N.requires_grad
 
 
-def test_p05_context_positions_have_no_part_in_log_probs_or_entropy() -> None:
+def test_p05_context_positions_are_not_in_log_probs_or_entropy() -> None:
     table = rollouts(step("a/0", 0, [1, 2], [0, 3]), step("a/0", 1, [2, 2], [1]))
     sequences = build_sequences(table)
     block = collate(sequences, np.array([0]))
@@ -138,7 +138,7 @@ def test_p05_context_positions_have_no_part_in_log_probs_or_entropy() -> None:
     assert results[0] == results[1]
 
 
-def test_p28_chunks_are_exact_and_no_more_than_one_chunk_of_logits_is_made_at_a_time(
+def test_p28_chunks_are_exact_and_at_most_one_is_in_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     sequences = build_sequences(TABLE)
@@ -161,7 +161,7 @@ def test_p28_chunks_are_exact_and_no_more_than_one_chunk_of_logits_is_made_at_a_
     assert torch.allclose(results[0][1], results[1][1], atol=1e-4)
     count = len(block.targets_N)
     assert sizes[0] == count
-    # each chunk is made twice: forward, and again in the backward pass
+    # each chunk is computed twice: in the forward and again in the backward pass
     assert max(sizes[1:]) == 4
     assert sum(sizes[1:]) == 2 * count
 
@@ -177,15 +177,15 @@ def test_a_model_that_caps_its_logits_is_run_in_full() -> None:
 
 @pytest.mark.parametrize("size", [0, -1])
 def test_a_block_without_sequences_is_refused(size: int) -> None:
-    """A negative one would score nothing, and leave a log-prob of 0 everywhere."""
+    """A negative size would score nothing and leave all log-probs 0."""
     with pytest.raises(ParameterError, match=r"logprobs.micro_batch_sequences.*equal to 1"):
         LogprobParameters.read({"micro_batch_sequences": size}, "logprobs")
 
 
-def test_only_the_asked_for_tokens_are_scored() -> None:
+def test_only_the_requested_tokens_are_scored() -> None:
     sequences = build_sequences(TABLE)
     scored = np.zeros(sequences.action_tokens, bool)
     scored[[1, 13]] = True
     blocks = list(micro_batches(sequences, np.arange(len(sequences.trajectory)), 1, scored))
     assert sorted(torch.cat([block.actions_N for block in blocks]).tolist()) == [1, 13]
-    assert len(blocks) == 2  # sequences without one are not run
+    assert len(blocks) == 2  # sequences without a scored token are not run

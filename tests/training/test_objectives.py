@@ -1,5 +1,5 @@
-"""What must hold for every objective: one gradient however the work is cut, and the right one, in
-which nothing that is masked has a part."""
+"""Properties of every objective: the gradient is right, the same for any split of the work, and
+ignores masked tokens."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ each_sequence = pytest.mark.parametrize("sequence", ["trajectory", "step"])
 @each_sequence
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_p22_the_gradient_does_not_depend_on_micro_batch_and_padding(name, sequence, size) -> None:
-    """One sequence per micro-batch is not padded at all; all together are padded to the longest."""
+    """One sequence per micro-batch has no padding; all together are padded to the longest."""
     for how in (EVERYTHING, {"aggregation": "token_mean"}):
         how = {**how, "objective": name, "sequence": sequence}
         whole = gradient(batch(**OFF_POLICY), micro_batch_trajectories=100, **how)
@@ -63,7 +63,7 @@ def test_p22_the_gradient_does_not_depend_on_micro_batch_and_padding(name, seque
         assert distance(parts, whole) < 1e-5
 
 
-def test_p22_a_micro_batch_that_knew_only_its_own_tokens_would_be_seen(monkeypatch) -> None:
+def test_p22_the_test_fails_if_a_micro_batch_sees_only_its_own_tokens(monkeypatch) -> None:
     how = {"objective": "gspo", "micro_batch_trajectories": 1, "clip_low": 1.0, "clip_high": 9.0}
     whole = gradient(batch(**OFF_POLICY), **how)
     monkeypatch.setitem(OBJECTIVES, "gspo", OBJECTIVES["gspo"]._replace(couples="token"))
@@ -72,8 +72,8 @@ def test_p22_a_micro_batch_that_knew_only_its_own_tokens_would_be_seen(monkeypat
 
 @every_objective
 @each_sequence
-def test_skipping_zero_advantages_leaves_the_gradient_as_it_is(name: str, sequence: str) -> None:
-    """Even where only some tokens of a sequence have none: its ratio is that of all of them."""
+def test_skipping_zero_advantages_does_not_change_the_gradient(name: str, sequence: str) -> None:
+    """Even if only some tokens of a sequence have advantage 0: the ratio covers all of them."""
     of = batch(advantages=np.where(np.arange(TOKENS) % 3, A, 0.0), **OFF_POLICY)
     how = {"objective": name, "sequence": sequence, "clip_low": 0.05}
     expected = gradient(of, skip_zero_advantages=False, **how)
@@ -109,8 +109,8 @@ def test_p06_nan_in_a_masked_slot_gives_a_finite_loss_and_no_gradient(name: str)
 
 
 @every_objective
-def test_p05_p22_what_is_masked_counts_nowhere(name: str) -> None:
-    """A mask gives the gradient of the tables without those trajectories."""
+def test_p05_p22_masked_trajectories_are_ignored(name: str) -> None:
+    """The gradient with a mask equals that of tables without the masked trajectories."""
     how = {**EVERYTHING, "objective": name}
     keep = ~np.isin(np.repeat(TABLE["trajectory_id"], TABLE["completion_tokens"]), ["p/3", "q/0"])
     rows = ~TABLE["trajectory_id"].isin(["p/3", "q/0"])
@@ -122,7 +122,7 @@ def test_p05_p22_what_is_masked_counts_nowhere(name: str) -> None:
 
 
 def double_model() -> PreTrainedModel:
-    """The tiny Llama in float64 throughout: its own norm would round to float32."""
+    """The tiny Llama, fully in float64: its own norm would round to float32."""
     model = random_model(dtype=torch.float64)
     for layer in (*model.modules(),):
         for name, child in (*layer.named_children(),):
@@ -136,8 +136,8 @@ def double_model() -> PreTrainedModel:
 
 
 def few_tokens(old: float) -> UpdateBatch:
-    """Two groups of two; the policy has become ``old`` nats less likely at each token, or as much
-    more at every other one."""
+    """Two groups of two. Each token has become ``old`` nats less likely, or every second one as
+    much more likely."""
     random = np.random.default_rng(1)
 
     def ids(count: int) -> list[int]:
@@ -171,7 +171,7 @@ def few_tokens(old: float) -> UpdateBatch:
 @pytest.mark.parametrize("micro", [1, 100])
 @pytest.mark.parametrize(
     ("name", "old"),
-    # CISPO's weights are constants by definition, which only those are that a bound holds.
+    # CISPO treats weights as constants; only clipped ones are constant for finite differences.
     [("ppo_clip", 0.1), ("gspo", 0.1), ("cispo", 0.5), ("dpo", 0.1), ("sft", 0.1)],
 )
 def test_gradients_against_finite_differences(name, old, micro, sequence) -> None:
@@ -179,17 +179,18 @@ def test_gradients_against_finite_differences(name, old, micro, sequence) -> Non
         objective=name,
         micro_batch_trajectories=micro,
         sequence=sequence,
-        # One weight per sequence, without which GSPO's token variant is no derivative.
+        # GSPO's token variant is the derivative only with one weight per sequence.
         importance_correction="sequence",
         aggregation="sequence_mean_token_mean",
         kl_coef=0.2,
         entropy_coef=0.05,
         beta=0.7,
         clip_high=0.2,
+        warmup_steps=0,
     )
     of = select(few_tokens(old), objective(name))
     model = double_model()
-    trainer = TorchStrategy(model, parameters)
+    trainer = TorchStrategy(model, parameters.optimizer)
 
     def loss() -> float:
         return accumulate(trainer, head_of(model), of, np.arange(4), parameters)["loss"]
@@ -220,8 +221,8 @@ def finite_difference(model: PreTrainedModel, direction: torch.Tensor, loss: Any
 
 
 @pytest.mark.parametrize("name", ["ppo_clip", "gspo", "cispo"])
-def test_p24_before_the_first_step_all_policy_gradients_are_the_same(name: str) -> None:
-    """At ratio 1 each is that of -A log p."""
+def test_p24_before_the_first_step_all_policy_gradients_are_equal(name: str) -> None:
+    """At ratio 1 each equals the gradient of -A log p."""
     how = {"aggregation": "sequence_mean_token_mean", "kl_coef": 0.1}
     expected = gradient(batch(), objective="ppo_clip", **how)
     assert distance(gradient(batch(), objective=name, **how), expected) < 1e-3
@@ -236,8 +237,8 @@ def test_p24_the_ratio_is_one_before_the_first_step(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["token", "sequence"])
-def test_p25_a_correction_by_equal_weights_scales_the_policy_loss_alone(kind: str) -> None:
-    """A sampler that thinks every token less likely by log 1.5 weighs it 1.5 times."""
+def test_p25_a_correction_by_equal_weights_scales_only_the_policy_loss(kind: str) -> None:
+    """If the sampler's log-probs are lower by log 1.5, every token has weight 1.5."""
     how = {"kl_coef": 0.1, "importance_correction": kind, "importance_cap": 1.5}
     less = AT_POLICY - np.float32(np.log(1.5))
     plain = gradient(batch(), **{**how, "importance_correction": "none"})
@@ -265,7 +266,7 @@ def test_p25_the_effective_sample_size_is_reported_with_and_without_a_correction
 
 def test_p27_a_mini_batch_of_dpo_counts_pairs_and_each_pair_once() -> None:
     _, metrics = run(batch(), objective="dpo", mini_batch_trajectories=2, epochs=2)
-    # 5 pairs: 2 + 2 + 1 an epoch
+    # 5 pairs: 2 + 2 + 1 per epoch
     assert len(metric(metrics, "grad_norm")) == 6
     assert metric(metrics, "trained_pairs") == [5]
     parts = [replace(batch(), pairs=batch().pairs[[index]]) for index in range(5)]

@@ -1,4 +1,4 @@
-"""The trainer state: restored bit for bit, and never onto the wrong model."""
+"""The trainer state: restored bit for bit; the state of another model is refused."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.tiny_models import flat_weights, random_model, tiny_model
 PARAMETERS = OptimizerParameters(learning_rate=0.01, weight_decay=0.1)
 
 
-def test_a_decay_that_adamw_cannot_have_is_refused() -> None:
+def test_an_invalid_decay_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"'update.betas.1'.*less than 1"):
         OptimizerParameters.read({"betas": [0.9, 1.0]}, "update")
 
@@ -38,7 +38,7 @@ def descend(model, optimizer, steps: range) -> None:
         optimizer_step(model, optimizer, 0.01, 1.0)
 
 
-def test_p37_a_restored_optimizer_goes_on_bit_for_bit(tmp_path: Path) -> None:
+def test_p37_a_restored_optimizer_continues_bit_for_bit(tmp_path: Path) -> None:
     straight = random_model()
     descend(straight, make_optimizer(straight, PARAMETERS), range(6))
 
@@ -73,9 +73,9 @@ def test_the_empty_state_is_the_one_before_the_first_step(tmp_path: Path) -> Non
     assert not optimizer.state
 
 
-def test_a_folder_that_is_no_state_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_state_is_refused(tmp_path: Path) -> None:
     model = random_model()
-    with pytest.raises(TrainerStateError, match=r"no trainer_state.json and no empty.json"):
+    with pytest.raises(TrainerStateError, match=r"neither trainer_state.json nor empty.json"):
         restore_state(model, make_optimizer(model, PARAMETERS), tmp_path)
 
 
@@ -104,7 +104,7 @@ def test_a_gradient_that_is_not_finite_changes_no_weight(value: float) -> None:
     assert torch.equal(flat_weights(model), before)
 
 
-def test_the_gradient_is_clipped_and_its_own_norm_reported() -> None:
+def test_the_gradient_is_clipped_and_its_norm_before_is_reported() -> None:
     model = random_model()
     for parameter in model.parameters():
         parameter.grad = torch.ones_like(parameter)
@@ -125,7 +125,7 @@ def test_warm_up_rises_to_the_learning_rate() -> None:
     ("gradient", "eps", "share"),
     [(1e-7, 1e-8, 10 / 11), (1e-7, 1e-5, 1 / 101), (1e-2, 1e-5, 1000 / 1001)],
 )
-def test_eps_keeps_weights_with_hardly_a_gradient_where_they_are(gradient, eps, share) -> None:
+def test_eps_keeps_weights_with_tiny_gradients_in_place(gradient, eps, share) -> None:
     """The first step of Adam is the learning rate times g / (|g| + eps)."""
     weight = torch.nn.Linear(1, 1, bias=False).double()
     torch.nn.init.zeros_(weight.weight)

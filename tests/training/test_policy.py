@@ -1,4 +1,4 @@
-"""Policies on disk: what is refused, what is copied, and that bytes are reproducible."""
+"""Policies on disk: refused folders, copied files, reproducible bytes."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_copied_checkpoint_keeps_its_hash_and_loses_its_markers(
     assert not (copy / "_COMMITTED").exists()
 
 
-def test_an_import_takes_only_what_belongs_to_a_policy(policy_folder: Path, tmp_path: Path) -> None:
+def test_an_import_copies_only_the_files_of_a_policy(policy_folder: Path, tmp_path: Path) -> None:
     source = shutil.copytree(policy_folder, tmp_path / "source")
     (source / "README.md").write_text("x")
     (source / "onnx").mkdir()

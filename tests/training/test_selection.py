@@ -1,4 +1,4 @@
-"""What an objective trains on, and in how many steps."""
+"""The trajectories or pairs that an objective trains on, and the number of steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.support.update_batches import (
 
 
 def advantages(**by_trajectory: float) -> np.ndarray:
-    """0 but where said; keywords are ids with ``_`` for ``/``."""
+    """0 except where given; keywords are ids with ``_`` instead of ``/``."""
     return np.array([by_trajectory.get(name.replace("/", "_"), 0.0) for name in OWNER])
 
 
@@ -32,14 +32,14 @@ def names(of: UpdateBatch, trajectories: np.ndarray) -> list[str]:
     return [of.sequences.trajectories.ids[index] for index in trajectories]
 
 
-def test_the_best_of_each_group_is_imitated_if_it_is_better_than_expected() -> None:
+def test_the_best_of_each_group_is_imitated_if_its_advantage_is_positive() -> None:
     of = batch(advantages=advantages(p_0=0.5, p_1=1.5, p_3=-2.0, q_2=-0.1, r_0=0.0))
     assert names(of, best_of_group(of)) == ["p/1"]
     of = batch(advantages=advantages(p_0=0.5, p_1=1.5, q_3=0.1))
     assert names(of, best_of_group(of)) == ["p/1", "q/3"]
 
 
-def test_among_equals_the_first_id_is_taken_and_a_masked_one_never() -> None:
+def test_ties_go_to_the_first_id_and_masked_trajectories_are_never_taken() -> None:
     equal = advantages(p_1=1.0, p_2=1.0, p_3=1.0)
     of = batch(advantages=equal)
     assert names(of, best_of_group(of)) == ["p/1"]
@@ -47,7 +47,7 @@ def test_among_equals_the_first_id_is_taken_and_a_masked_one_never() -> None:
     assert names(of, best_of_group(of)) == ["p/2"]
 
 
-def test_rejection_sampling_learns_the_best_and_nothing_else() -> None:
+def test_rejection_sampling_trains_only_on_the_best() -> None:
     of = batch(advantages=advantages(p_1=1.0, p_0=-1.0, q_2=0.5))
     selected = select(of, objective("sft"))
     assert set(OWNER[selected.mask]) == {"p/1", "q/2"}
@@ -70,7 +70,7 @@ def test_pairs_need_both_sides() -> None:
     assert set(OWNER[of.mask]) == {"p/0", "p/2", "q/0", "q/1", "q/2", "q/3"}
 
 
-def test_p27_mini_batches_are_even_and_hold_each_item_once_an_epoch() -> None:
+def test_p27_mini_batches_are_even_and_hold_each_item_once_per_epoch() -> None:
     for name, items in (("ppo_clip", 9), ("dpo", 5)):
         of = select(batch(), objective(name))
         steps = list(mini_batches(of, objective(name), epochs=2, size=4, seed=0))
@@ -85,7 +85,7 @@ def test_p27_mini_batches_are_even_and_hold_each_item_once_an_epoch() -> None:
 
 
 @pytest.mark.parametrize("name", ["sft", "dpo", "gspo", "cispo"])
-def test_nothing_to_train_on_takes_no_step(name: str) -> None:
+def test_without_training_data_no_step_is_taken(name: str) -> None:
     of = prepare(
         *update_tables(mask=np.zeros(TOKENS, bool)), needs_reference=True, preferences=preferences()
     )
@@ -95,7 +95,7 @@ def test_nothing_to_train_on_takes_no_step(name: str) -> None:
     assert metric(metrics, "grad_norm") == []
 
 
-def test_a_preference_for_what_is_not_there_is_named() -> None:
+def test_a_preference_for_an_unknown_trajectory_is_an_error() -> None:
     with pytest.raises(SchemaError, match="'preferences', row 1: trajectory 'p/9' is not in"):
         prepare(
             *update_tables(),

@@ -43,7 +43,7 @@ def test_rows_in_any_order_give_the_same_sequences() -> None:
     second = step("a/0", 1, context=[12], action=[22])
     other = step("b/0", 0, context=[13], action=[23])
     shuffled = build_sequences(rollouts(second, other, first))
-    # Flat action order is that of the table: 22 is 0, 23 is 1, 20 and 21 are 2 and 3.
+    # Flat action order is the order of the table: 22 is 0, 23 is 1, 20 and 21 are 2 and 3.
     assert rows(shuffled) == [([10, 20, 21, 12, 22], [0, 1, 3], [2, 3, 0]), ([13, 23], [0], [1])]
 
 
@@ -51,7 +51,7 @@ def test_p09_a_moved_window_keeps_the_question_and_starts_a_sequence() -> None:
     table = rollouts(
         step("a/0", 0, context=[10, 11], action=[20]),
         step("a/0", 1, context=[12], action=[21]),
-        # the stream is 10 11 20 12 21 | 13; the window keeps 10 11 and all from position 4 on
+        # the stream is 10 11 20 12 21 | 13; the window keeps 10 11 and everything from position 4
         step("a/0", 2, context=[13], action=[22], context_prefix=2, context_start=4),
         step("a/0", 3, context=[14], action=[23], context_prefix=2, context_start=4),
     )
@@ -61,7 +61,7 @@ def test_p09_a_moved_window_keeps_the_question_and_starts_a_sequence() -> None:
     ]
 
 
-def test_dropped_positions_are_not_seen() -> None:
+def test_dropped_positions_are_hidden() -> None:
     table = rollouts(
         step("a/0", 0, context=[10, 11], action=[20, 21]),
         step("a/0", 1, context=[12], action=[22], context_drops=[2, 3]),
@@ -107,8 +107,7 @@ def test_a_window_that_hides_its_own_action_is_refused() -> None:
 
 @st.composite
 def trajectories(draw: st.DrawFn) -> list[dict]:
-    """A few trajectories whose windows move, and drop something, now and then; rows in a random
-    order."""
+    """A few trajectories whose windows sometimes move or drop tokens; rows in random order."""
     table = []
     for name in draw(st.sets(st.sampled_from(["a/0", "a/1", "b/0"]), min_size=1)):
         length, start, prefix = 0, 0, draw(st.integers(1, 3))
@@ -132,7 +131,7 @@ def test_every_action_token_is_predicted_once_from_what_the_policy_saw(table: li
     scored = np.sort(sequences.actions.values)
     assert scored.tolist() == list(range(sequences.action_tokens))
 
-    seen = {}  # flat action index → the tokens before it, by the definition in agent_r1.mdp
+    seen = {}  # flat action index → visible tokens before it, as agent_r1.mdp defines them
     offset = 0
     for row in table:
         earlier = sorted(

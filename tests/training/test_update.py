@@ -1,4 +1,4 @@
-"""The update: one gradient however the work is cut, and nothing trained on that must not be."""
+"""The update: the same gradient for any split of the work, only from trained tokens."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from tests.support.update_batches import (
     AT_REFERENCE,
     MOVED,
     OWNER,
+    PLAIN,
     TABLE,
     TOKENS,
     A,
@@ -52,11 +53,11 @@ def test_p22_the_gradient_does_not_depend_on_the_micro_batch(aggregation: str, s
     assert distance(gradient(batch(), micro_batch_trajectories=size, **how), whole) < 1e-5
 
 
-def test_p22_a_wrong_normalisation_would_be_seen() -> None:
-    """Averaging per micro-batch, as was seen elsewhere, gives another gradient than the sum."""
+def test_p22_the_test_fails_for_a_wrong_normalisation() -> None:
+    """Averaging per micro-batch, a common bug, gives another gradient than the sum."""
     whole = gradient(batch(), aggregation="token_mean")
-    model, of, parameters = random_model(), batch(), UpdateParameters(aggregation="token_mean")
-    trainer = TorchStrategy(model, parameters)
+    model, of, parameters = random_model(), batch(), UpdateParameters(**PLAIN)
+    trainer = TorchStrategy(model, parameters.optimizer)
     for part in np.array_split(np.arange(9), 3):
         accumulate(trainer, head_of(model), of, part, parameters)
     assert distance(flat_gradient(model) / 3, whole) > 1e-2
@@ -120,7 +121,7 @@ def test_p24_the_ratio_is_one_before_the_first_step() -> None:
     assert metric(metrics, "ratio_max")[-1] > 1.001
 
 
-def test_p23_a_step_on_the_kl_alone_lowers_it() -> None:
+def test_p23_a_step_on_only_the_kl_lowers_it() -> None:
     of = batch(advantages=np.zeros(TOKENS))
     for estimator in ("k2", "k3"):
         how = {"kl_coef": 1.0, "kl_estimator": estimator, "learning_rate": 0.01}
@@ -129,16 +130,16 @@ def test_p23_a_step_on_the_kl_alone_lowers_it() -> None:
         assert kl[-1] < 0.8 * kl[0]
 
 
-def test_a_better_than_expected_trajectory_becomes_likelier_and_a_worse_one_less_likely() -> None:
-    model, parameters = random_model(), UpdateParameters(learning_rate=1e-3)
+def test_positive_advantages_raise_likelihood_and_negative_ones_lower_it() -> None:
+    model, parameters = random_model(), UpdateParameters(**PLAIN, learning_rate=1e-3)
     good = np.where(np.char.startswith(OWNER.astype(str), "p"), 1.0, -1.0)
-    train(TorchStrategy(model, parameters), batch(advantages=good), parameters, 0)
+    train(TorchStrategy(model, parameters.optimizer), batch(advantages=good), parameters, 0)
     change = token_logprobs(model, build_sequences(TABLE)) - AT_POLICY
     assert change[good > 0].mean() > 0
     assert change[good < 0].mean() < 0
 
 
-def test_skipping_zero_advantages_leaves_the_gradient_as_it_is() -> None:
+def test_skipping_zero_advantages_does_not_change_the_gradient() -> None:
     partly = np.where(np.char.startswith(OWNER.astype(str), "p"), 0.0, A)
     of = batch(advantages=partly)
     expected = gradient(of, skip_zero_advantages=False)
@@ -150,30 +151,30 @@ def test_skipping_zero_advantages_leaves_the_gradient_as_it_is() -> None:
     assert metric(with_kl, "run_tokens") == [TOKENS]
 
 
-def test_p27_weights_not_rows_decide_how_many_updates_there_are() -> None:
+def test_p27_trajectories_not_rows_decide_the_number_of_updates() -> None:
     _, metrics = run(batch(), mini_batch_trajectories=4, epochs=2)
-    # 9 trajectories of 15 rows: 3 + 3 + 3 an epoch
+    # 9 trajectories of 15 rows: 3 + 3 + 3 per epoch
     assert len(metric(metrics, "grad_norm")) == 6
     assert sum(metric(metrics, "tokens")) == 2 * TOKENS
 
 
-def test_p37_two_updates_with_a_saved_state_between_are_one_long_one(tmp_path) -> None:
-    parameters = UpdateParameters(learning_rate=0.01, mini_batch_trajectories=3)
+def test_p37_two_updates_with_a_saved_state_between_equal_one_long_update(tmp_path) -> None:
+    parameters = UpdateParameters(**PLAIN, learning_rate=0.01, mini_batch_trajectories=3)
     of, straight = batch(), random_model()
-    trainer = TorchStrategy(straight, parameters)
+    trainer = TorchStrategy(straight, parameters.optimizer)
     for iteration in range(2):
         train(trainer, of, parameters, iteration)
 
-    first = TorchStrategy(random_model(), parameters)
+    first = TorchStrategy(random_model(), parameters.optimizer)
     train(first, of, parameters, 0)
     save_state(first.model, first.optimizer, first.steps, tmp_path)
-    second = TorchStrategy(first.model, parameters, tmp_path)
+    second = TorchStrategy(first.model, parameters.optimizer, tmp_path)
     assert second.steps == first.steps == 3
     train(second, of, parameters, 1)
     assert torch.equal(flat_weights(second.model), flat_weights(straight))
 
 
-def test_equal_seeds_give_equal_weights_and_metrics_and_others_do_not() -> None:
+def test_equal_seeds_give_equal_weights_and_metrics_and_other_seeds_do_not() -> None:
     how = {"mini_batch_trajectories": 3, "learning_rate": 0.01}
     weights, metrics = run(batch(), **how)
     again, same_metrics = run(batch(), **how)
@@ -182,7 +183,7 @@ def test_equal_seeds_give_equal_weights_and_metrics_and_others_do_not() -> None:
     assert not torch.equal(weights, run(batch(), seed=1, **how)[0])
 
 
-def test_nothing_scored_changes_no_weight() -> None:
+def test_without_scores_no_weight_changes() -> None:
     weights, metrics = run(batch(mask=np.zeros(TOKENS, bool)))
     assert torch.equal(weights, flat_weights(random_model()))
     assert metric(metrics, "trained_trajectories") == [0]
@@ -211,14 +212,15 @@ def test_lists_of_another_length_than_the_action_are_named() -> None:
         prepare(table, logprobs, advantages, needs_reference=False)
 
 
-def test_the_default_update_is_the_plain_loop() -> None:
-    """Whatever other objectives need, the default one takes no detour: the same bits."""
-    parameters = UpdateParameters(mini_batch_trajectories=4, micro_batch_trajectories=2)
+def test_the_default_update_equals_a_plain_loop() -> None:
+    """Bit for bit: code for other objectives does not affect the default one."""
+    cut = {"mini_batch_trajectories": 4, "micro_batch_trajectories": 2}
+    parameters = UpdateParameters(**PLAIN | cut)
     of, model = batch(policy_logprobs=MOVED), random_model()
-    train(TorchStrategy(model, parameters), of, parameters, seed=3)
+    train(TorchStrategy(model, parameters.optimizer), of, parameters, seed=3)
 
     plain, owner = random_model(), of.sequences.action_trajectory
-    optimizer = make_optimizer(plain, parameters)
+    optimizer = make_optimizer(plain, parameters.optimizer)
     order = np.random.default_rng(derive_seed(3, "epoch", 0)).permutation(9)
     for picked in np.array_split(order, 3):
         mask = np.isin(owner, picked)
@@ -237,7 +239,7 @@ def test_the_default_update_is_the_plain_loop() -> None:
     assert torch.equal(flat_weights(model), flat_weights(plain))
 
 
-def test_a_kl_stop_leaves_out_the_steps_that_remain() -> None:
+def test_a_kl_stop_skips_the_remaining_steps() -> None:
     how = {"mini_batch_trajectories": 3, "epochs": 4, "learning_rate": 0.01}
     _, free = run(batch(), **how)
     assert len(metric(free, "grad_norm")) == 12

@@ -1,4 +1,4 @@
-"""What the update reports is what it says."""
+"""The update's metrics have the values that their definitions give."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.support.update_batches import (
     AT_REFERENCE,
     MOVED,
     OWNER,
+    PLAIN,
     TOKENS,
     A,
     batch,
@@ -44,7 +45,7 @@ def test_p25_the_drift_between_sampler_and_trainer_is_reported() -> None:
     assert values["logprob_drift_mean"] == pytest.approx(0.5 / TOKENS, abs=1e-5)
 
 
-def test_p06_what_stands_at_a_masked_token_is_in_no_metric() -> None:
+def test_p06_masked_tokens_are_in_no_metric() -> None:
     mask = np.arange(TOKENS) > 2
     broken = np.where(mask, AT_POLICY, [np.nan, -np.inf, np.inf, *AT_POLICY[3:]]).astype(np.float32)
     of = batch(mask=mask, policy_logprobs=broken, sampler_logprobs=broken, advantages=A * mask)
@@ -52,7 +53,7 @@ def test_p06_what_stands_at_a_masked_token_is_in_no_metric() -> None:
     assert metrics["value"].map(np.isfinite).all()
 
 
-def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
+def test_p40_shares_of_groups_and_clips_match_their_definitions() -> None:
     partly = np.where(np.char.startswith(OWNER.astype(str), "p"), 0.0, A)
     unscored = OWNER != "r/0"
     values = health(batch(advantages=partly, mask=unscored), np.arange(8))
@@ -71,7 +72,7 @@ def test_p40_shares_of_groups_and_clips_are_what_they_say() -> None:
 
 
 def test_p40_groups_without_variance_and_singletons_are_counted() -> None:
-    """p has variance, q has none, r has one member, and s one beside an unscored one."""
+    """p has variance, q has none, r has one member, s one scored and one unscored member."""
     table = rollouts(*(step(name) for name in ("p/0", "p/1", "q/0", "q/1", "r/0", "s/0", "s/1")))
     scored = rewards(table, p__0=1.0, p__1=0.0, q__0=0.5, q__1=0.5, r__0=1.0, s__0=1.0, s__1=None)
     logprobs = per_token(table, "logprobs", policy_logprobs=[-1.0] * 14)
@@ -85,23 +86,23 @@ def test_p40_groups_without_variance_and_singletons_are_counted() -> None:
     assert [nothing[name] for name in names] == [0, 0, 0, 0]
 
 
-def test_p40_the_gradient_norm_is_that_of_the_whole_gradient_before_it_is_clipped() -> None:
+def test_p40_the_gradient_norm_is_of_the_whole_gradient_before_clipping() -> None:
     _, metrics = run(batch(), max_grad_norm=1e-3)
     assert metric(metrics, "grad_norm") == [
         pytest.approx(gradient(batch()).norm().item(), rel=1e-4)
     ]
 
 
-def test_p40_the_entropy_of_a_policy_that_knows_nothing_is_log_of_the_vocabulary() -> None:
+def test_p40_the_entropy_of_a_uniform_policy_is_the_log_of_the_vocabulary() -> None:
     model = random_model()
     torch.nn.init.zeros_(model.get_output_embeddings().weight)
-    parameters = UpdateParameters()
-    trainer = TorchStrategy(model, parameters)
+    parameters = UpdateParameters(**PLAIN)
+    trainer = TorchStrategy(model, parameters.optimizer)
     values = accumulate(trainer, head_of(model), batch(), np.arange(9), parameters)
     assert values["entropy"] == pytest.approx(np.log(VOCABULARY), rel=1e-5)
 
 
-def test_the_loss_is_what_its_definition_says() -> None:
+def test_the_loss_matches_its_definition() -> None:
     _, metrics = run(batch(), kl_coef=0.5, aggregation="token_mean")
     log_ratio = (AT_REFERENCE - AT_POLICY).astype(np.float64)
     k3 = np.expm1(log_ratio) - log_ratio
@@ -110,7 +111,7 @@ def test_the_loss_is_what_its_definition_says() -> None:
     assert metric(metrics, "loss") == pytest.approx([-A.mean() + 0.5 * k3.mean()], rel=1e-4)
 
 
-def test_p40_the_kl_both_ways_is_what_it_says() -> None:
+def test_p40_the_kl_in_both_directions_matches_its_definition() -> None:
     _, metrics = run(batch(policy_logprobs=MOVED))
     log_ratio = (AT_POLICY - MOVED).astype(np.float64)
     assert metric(metrics, "old_kl_k1") == pytest.approx([log_ratio.mean()], abs=1e-5)

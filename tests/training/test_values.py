@@ -1,4 +1,4 @@
-"""Values: read where the state ends, and of the state in which a truncated trajectory stopped."""
+"""Values: V at the end of each state, and of the state where a truncated trajectory stopped."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ TABLE = rollouts(
     step("a/0", 0, ids(5), ids(4)),
     step("a/0", 1, ids(3), ids(2), final_token_ids=ids(3), **CUT),
     step("a/1", 0, ids(20), ids(6), terminated=True, end_reason="answered"),
-    # cut inside its action: nothing was appended after it
+    # cut inside its action: no token was appended
     step("a/2", 0, ids(4), ids(3), final_token_ids=[], **CUT),
     step("a/3", 0, ids(4), ids(3), final_token_ids=None, **CUT),
-    # a window that moved: the state is what is visible at the last step
+    # the window moved: the state is what the last step sees
     step("b/0", 0, ids(6), ids(3)),
     step("b/0", 1, ids(2), ids(3), final_token_ids=ids(2), **CUT, **MOVED),
     # a part of the first action was dropped
@@ -46,11 +46,11 @@ TABLE = rollouts(
 )
 
 STOPPED = [None, 0.0, None, 0.0, 0.0, None, 0.0, None, 0.0, None]
-"""What a critic that says 0 says of the states in which they stopped."""
+"""The bootstrap values of an untrained critic."""
 
 
 def with_head(critic: Critic, seed: int = 0) -> Critic:
-    """A critic that has an opinion."""
+    """A critic with random weights."""
     torch.manual_seed(seed)
     torch.nn.init.normal_(critic.head.weight)
     torch.nn.init.constant_(critic.head.bias, 0.5)
@@ -66,14 +66,14 @@ def own(policy: PreTrainedModel) -> Critic:
 
 
 def plain(critic: Critic, decoder: Any, seen: list[int]) -> float:
-    """V after the tokens ``seen``: one forward over just these."""
+    """V after the tokens ``seen``, from one forward pass over these tokens."""
     with torch.no_grad():
         state = decoder(input_ids=torch.tensor([seen])).last_hidden_state[0, -1]
         return float(state @ critic.head.weight[0] + critic.head.bias[0])
 
 
 def plain_columns(critic: Critic, decoder: Any) -> tuple[list[float], list[float | None]]:
-    """Both columns, a forward per token."""
+    """Both columns, from one forward pass per token."""
     streams: dict[str, list[int]] = {}
     values, bootstrap = [], []
     for row in TABLE.to_dict("records"):
@@ -113,7 +113,7 @@ def test_v_is_read_where_each_token_is_predicted_and_where_the_last_state_ends(
     pairs = zip(bootstrap, expected_bootstrap, strict=True)
     for found, expected in (pair for pair in pairs if pair[0] is not None):
         assert found == pytest.approx(expected, abs=2e-5)
-    # positions matter on this model: neighbours differ far more than the tolerance
+    # positions matter in this model: neighbours differ by far more than the tolerance
     assert np.abs(np.diff(values)).min() > 1e-4
 
 
@@ -126,7 +126,7 @@ def test_values_do_not_depend_on_what_is_appended_after_the_last_action() -> Non
 
 
 @pytest.mark.parametrize("critic", [None, "new"])
-def test_a_critic_that_has_learnt_nothing_says_exactly_zero(critic: str | None) -> None:
+def test_an_untrained_critic_gives_exactly_zero(critic: str | None) -> None:
     policy = random_model()
     critic_model = Critic(random_model(seed=7).base_model, policy) if critic else None
     values, bootstrap = flat(value_columns(TABLE, critic_model, policy))
@@ -134,7 +134,7 @@ def test_a_critic_that_has_learnt_nothing_says_exactly_zero(critic: str | None) 
     assert bootstrap == STOPPED
 
 
-def test_rows_may_stand_in_any_order() -> None:
+def test_rows_may_be_in_any_order() -> None:
     policy = random_model()
     critic = shared(policy)
     order = np.array([6, 1, 7, 0, 9, 4, 3, 5, 8, 2])
@@ -150,7 +150,7 @@ def test_a_new_critic_draws_no_random_number() -> None:
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_a_model_that_caps_its_logits_gives_the_same_states_beside_its_log_probs() -> None:
+def test_a_model_that_caps_its_logits_returns_the_same_states() -> None:
     capped = capped_model()
     sequences = build_sequences(TABLE)
     block = collate(sequences, np.arange(len(sequences.trajectory)))

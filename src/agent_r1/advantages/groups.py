@@ -1,4 +1,4 @@
-"""Statistics of groups of trajectories: over trajectories, so that more turns weigh no more."""
+"""Statistics of groups. A trajectory counts once, whatever its number of turns."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from typing import NamedTuple
 import numpy as np
 
 ZERO_VARIANCE = 1e-6
-"""A group whose rewards spread by less than this (relative to its maximum, if that is above 1)
-has no variance: the rest is rounding of float32 rewards."""
+"""A group has no variance if its rewards differ by at most this much, relative to the maximum if
+that is above 1. Smaller differences are rounding of float32 rewards."""
 
 
 class GroupComparison(NamedTuple):
-    """Members of groups against the other members."""
+    """Each member relative to its group."""
 
     deviation: np.ndarray
-    """float64[members]: reward - mean of the group; 0 where there is nothing to compare with."""
+    """float64[members]: reward - mean of the group; 0 if there is nothing to compare with."""
     std: np.ndarray
-    """float64[members]: of the group, ddof 1."""
+    """float64[members]: standard deviation of the group, ddof 1."""
     size: np.ndarray
     """int64[members]: scored members of the group."""
     compared: np.ndarray
-    """bool[members]: scored, and the group has variance (so it is not a group of one)."""
+    """bool[members]: scored, in a group with variance (never a group of one)."""
 
     def scaled(self, normalize_std: bool, eps: float) -> np.ndarray:
-        """float64[members]: deviations, over std + eps if ``normalize_std``."""
+        """float64[members]: the deviation, divided by std + eps if ``normalize_std``."""
         return self.deviation / (self.std + eps) if normalize_std else self.deviation
 
 
 class GroupStatistics(NamedTuple):
-    """One value per group; of its scored members only."""
+    """One value per group, over its scored members."""
 
     size: np.ndarray
-    """int64: scored members."""
+    """int64: number of scored members."""
     mean: np.ndarray
     """float64; 0 in a group without scored members."""
     std: np.ndarray
-    """float64, ddof 1; 0 in groups without variance."""
+    """float64: standard deviation, ddof 1; 0 in groups without variance."""
     zero_variance: np.ndarray
-    """bool: all equal, up to rounding (so is a group of one)."""
+    """bool: all rewards are equal up to rounding; true for a group of one."""
 
 
 def has_no_variance(lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """bool: values between these two differ by rounding only."""
+    """bool: the lowest and the highest value differ only by rounding."""
     return highest - lowest <= ZERO_VARIANCE * np.maximum(1, np.abs(highest))
 
 
@@ -50,15 +50,15 @@ def group_statistics(rewards: np.ndarray, groups: np.ndarray) -> GroupStatistics
     """Statistics of ``rewards`` by group.
 
     Args:
-        rewards: float64[trajectories]; NaN is not scored and has no part in anything.
-        groups: int64[trajectories], 0 … groups - 1.
+        rewards: float64[trajectories]; NaN means not scored and is ignored.
+        groups: int64[trajectories]: the group of each, 0 … groups - 1.
     """
     count = int(groups.max()) + 1 if len(groups) else 0
     known = ~np.isnan(rewards)
     values, labels = rewards[known], groups[known]
     size = np.bincount(labels, minlength=count)
     mean = np.bincount(labels, values, count) / np.maximum(size, 1)
-    # Two passes: E[x²] - mean² would cancel.
+    # Two passes: E[x²] - mean² loses precision by cancellation.
     squares = np.bincount(labels, (values - mean[labels]) ** 2, count)
     highest, lowest = np.full(count, -np.inf), np.full(count, np.inf)
     np.maximum.at(highest, labels, values)
@@ -70,7 +70,7 @@ def group_statistics(rewards: np.ndarray, groups: np.ndarray) -> GroupStatistics
 
 
 def compare_in_groups(rewards: np.ndarray, groups: np.ndarray) -> GroupComparison:
-    """Each of ``rewards`` against its group; see `group_statistics` for the arguments."""
+    """Each reward relative to its group; see `group_statistics` for the arguments."""
     statistics = group_statistics(rewards, groups)
     compared = ~np.isnan(rewards) & ~statistics.zero_variance[groups]
     deviation = np.where(compared, rewards - statistics.mean[groups], 0.0)

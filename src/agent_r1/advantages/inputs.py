@@ -1,12 +1,12 @@
-"""What an estimator is given: the tables of an iteration, trajectory after trajectory.
+"""The inputs of an estimator: the tables of an iteration, trajectory after trajectory.
 
-1. Rows are sorted by trajectory and step, whatever order the tables have, so that the action
-   tokens of a trajectory are one slice of a flat array. Context tokens are in none of the tables:
-   the last token of an action is followed by the first of the next one.
-2. Columns are read when an estimator asks for them. A group estimator touches no log-prob, and a
-   missing value is an error only where it is needed.
-3. A trajectory without a reward is not scored: it has no part in any statistic, and what its other
-   columns hold does not matter.
+1. Rows are sorted by trajectory and step, so the action tokens of a trajectory are one slice of a
+   flat array. Context tokens are left out: the last token of an action is followed by the first
+   token of the next.
+2. Columns are read on demand. A group estimator reads no log-probs, and a missing value is an error
+   only if it is needed.
+3. A trajectory without a reward is not scored. It is in no statistic, and its other columns are
+   ignored.
 """
 
 from __future__ import annotations
@@ -27,10 +27,15 @@ from agent_r1.tables.arrays import ragged
 from agent_r1.tables.trajectories import Trajectories, align, find_trajectories, labels
 
 CUT = (EndReason.TOKEN_BUDGET, EndReason.MAX_STEPS, EndReason.CONTEXT_OVERFLOW)
-"""The limits that end a trajectory before the agent was done."""
+"""The limits that end a trajectory before the agent is done."""
 
 _BLOCK = 1 << 14
-"""Rows whose KL is computed together: few enough that their float64 copies are small."""
+"""Rows per block of the KL computation; keeps the float64 copies small."""
+
+_OLDER = (
+    "If it is, the table is older: kedro rerun compute_logprobs --downstream cascade, with the "
+    "same --iteration and --params"
+)
 
 
 def row_sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -45,18 +50,18 @@ def row_sums(values: np.ndarray, lengths: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EstimatorInputs:
-    """Rewards, values and states of whole trajectories; see the module for the order of rows."""
+    """Rewards, values and states of whole trajectories, in the row order of this module."""
 
     rollouts: pd.DataFrame
-    """Conformed and sorted."""
+    """Conformed and sorted by trajectory and step."""
     rewards: pd.DataFrame
     """Conformed, in the order of ``rollouts``."""
     raw_logprobs: pd.DataFrame | None
-    """As given; read through `logprobs`."""
+    """As passed in; read it through `logprobs`."""
     trajectories: Trajectories
-    """Where the trajectories stand in the sorted rows."""
+    """The trajectories in the sorted rows."""
     given_order: np.ndarray | None = None
-    """int64[rows]: the sorted row of each row as it was given; None if they are the same."""
+    """int64[rows]: for each input row, its sorted row; None if the input was sorted."""
     kl_coef: float = 0.0
     kl_estimator: str = "k1"
 
@@ -69,7 +74,7 @@ class EstimatorInputs:
         kl_coef: float = 0.0,
         kl_estimator: str = "k1",
     ) -> EstimatorInputs:
-        """Inputs from conformed ``rollouts`` and ``rewards``; ``logprobs`` may be of any form.
+        """Inputs from conformed ``rollouts`` and ``rewards``; ``logprobs`` need not be conformed.
 
         Raises:
             SchemaError: ``rollouts`` and ``rewards`` do not hold the same steps.
@@ -89,7 +94,7 @@ class EstimatorInputs:
 
     @property
     def row_counts(self) -> np.ndarray:
-        """int64[trajectories]: rows of each."""
+        """int64[trajectories]: number of rows of each trajectory."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -104,31 +109,31 @@ class EstimatorInputs:
 
     @cached_property
     def groups(self) -> np.ndarray:
-        """int64[trajectories]: the group of each, 0 … groups - 1."""
+        """int64[trajectories]: the group of each trajectory, 0 … groups - 1."""
         return labels(self.rollouts["group_id"].take(self.trajectories.first_rows))
 
     @cached_property
     def environments(self) -> np.ndarray:
-        """int64[trajectories]: the environment of each, 0 … environments - 1."""
+        """int64[trajectories]: the environment of each trajectory, 0 … environments - 1."""
         return labels(self.rollouts["environment"].take(self.trajectories.first_rows))
 
     @cached_property
     def states(self) -> np.ndarray:
-        """int64[rows]: equal where the group and the ``state_key`` are, 0 … states - 1."""
+        """int64[rows]: equal for equal group and ``state_key``, 0 … states - 1."""
         keys = labels(self.rollouts["state_key"])
         pairs = self.per_row(self.groups) * (keys.max(initial=0) + 1) + keys
         return np.unique(pairs, return_inverse=True)[1]
 
     @cached_property
     def cut(self) -> np.ndarray:
-        """bool[trajectories]: a limit of `CUT` ended it."""
+        """bool[trajectories]: whether a limit of `CUT` ended it."""
         last = self.rollouts[["truncated", "end_reason"]].take(self.trajectories.last_rows)
         reason = last["end_reason"].isin([reason.value for reason in CUT])
         return reason.to_numpy(bool) & last["truncated"].to_numpy(bool)
 
     @cached_property
     def outcomes(self) -> np.ndarray:
-        """float64[trajectories]: ``trajectory_reward`` as it stands, NaN where not scored."""
+        """float64[trajectories]: ``trajectory_reward``; NaN if not scored."""
         column = self.rewards["trajectory_reward"].take(self.trajectories.last_rows)
         outcomes = column.to_numpy(np.float64, na_value=np.nan)
         bad = np.flatnonzero(column.notna().to_numpy() & ~np.isfinite(outcomes))
@@ -141,21 +146,21 @@ class EstimatorInputs:
 
     @property
     def scored(self) -> np.ndarray:
-        """bool[trajectories]."""
+        """bool[trajectories]: whether it has a reward."""
         return ~np.isnan(self.outcomes)
 
     @cached_property
     def trajectory_rewards(self) -> np.ndarray:
-        """float64[trajectories]: the reward less the KL of all its tokens; NaN if not scored."""
+        """float64[trajectories]: the reward minus the KL of all its tokens; NaN if not scored."""
         if not self.kl_coef:
             return self.outcomes
         return self.outcomes - row_sums(self.kl_of_rows, self.row_counts)
 
     @cached_property
     def step_rewards(self) -> np.ndarray:
-        """float64[rows]: the reward of each step, without the KL; 0 where not scored.
+        """float64[rows]: the reward of each step, before the KL; 0 where not scored.
 
-        A trajectory that was scored only as a whole has its reward on its last step.
+        A trajectory scored only as a whole has its reward on its last step.
         """
         rewards = self.rewards["reward"].to_numpy(np.float64, na_value=np.nan)
         unknown = np.isnan(rewards)
@@ -167,25 +172,28 @@ class EstimatorInputs:
         if len(bad):
             raise SchemaError(
                 f"{self._where('rewards', bad[0])}: reward is {rewards[bad[0]]}, but the "
-                "trajectory is scored; a trajectory has a finite reward on every step, or on none"
+                "trajectory is scored: give a finite reward to every step, or to none"
             )
         return np.where(scored & ~unknown, rewards, 0.0)
 
     @cached_property
     def kl_of_rows(self) -> np.ndarray:
-        """float64[rows]: the KL penalty of each row's action tokens together."""
+        """float64[rows]: sum of the KL penalties of each row's action tokens."""
         sums = np.zeros(len(self.action_lengths))
         for rows, _, penalty in self.kl_penalties():
             sums[rows] = row_sums(penalty, self.action_lengths[rows])
         return sums
 
     def kl_penalties(self) -> Iterator[tuple[slice, slice, np.ndarray]]:
-        """kl_coef · KL(policy || reference) per action token, nats times reward per nat.
+        """kl_coef · KL(policy || reference) per action token, in units of reward.
 
-        In blocks of rows, as it is needed in float64 and all of it together would be several times
-        what the tables are. Gives the rows, their tokens, and float64[tokens].
+        Yields blocks of rows: the rows, their tokens, float64[tokens]. All blocks at once, in
+        float64, would be several times as large as the tables.
+
+        Raises:
+            SchemaError: a scored trajectory has no log-probs of the policy or the reference.
         """
-        remedy = "advantage.kl_coef is not 0, so set logprobs.reference to true"
+        remedy = f"advantage.kl_coef is not 0, so set logprobs.reference to true. {_OLDER}"
         policy = self._per_action("policy_logprobs", "run compute_logprobs")
         reference = self._per_action("reference_logprobs", remedy)
         estimate = kl_estimator(self.kl_estimator)
@@ -200,11 +208,11 @@ class EstimatorInputs:
     @cached_property
     def values(self) -> np.ndarray:
         """float[action tokens]: V at the position that predicts each token."""
-        return self._per_action("values", "set logprobs.values to true")
+        return self._per_action("values", f"set logprobs.values to true. {_OLDER}")
 
     @cached_property
     def bootstrap_values(self) -> np.ndarray:
-        """float64[trajectories]: V of the state in which it stopped; 0 unless it was truncated."""
+        """float64[trajectories]: V of the state where it stopped; 0 unless it was truncated."""
         last = self.trajectories.last_rows
         truncated = self.rollouts["truncated"].to_numpy(bool)[last]
         truncated &= ~self.rollouts["terminated"].to_numpy(bool)[last]
@@ -215,35 +223,42 @@ class EstimatorInputs:
             raise SchemaError(
                 f"{self._where('logprobs', last[bad[0]])}: bootstrap_value is {values[bad[0]]}, "
                 "but the trajectory is truncated, so V of the state it stopped in is needed: set "
-                "logprobs.values to true, or advantage.bootstrap_truncated to false"
+                f"logprobs.values to true, or advantage.bootstrap_truncated to false. "
+                f"{_OLDER}"
             )
         return np.where(truncated & np.isfinite(values), values, 0.0)
 
     @cached_property
     def logprobs(self) -> pd.DataFrame:
-        """The table ``logprobs``, conformed, in the order of ``rollouts``; without a KL in the
-        reward, ``reference_logprobs`` is null."""
+        """The conformed table ``logprobs`` in the row order of ``rollouts``.
+
+        ``reference_logprobs`` is null if ``kl_coef`` is 0: it is large and may have to be copied.
+
+        Raises:
+            SchemaError: the table is missing, or does not hold the steps of ``rollouts``.
+        """
         if self.raw_logprobs is None:
             raise SchemaError(
-                "advantage.estimator or advantage.kl_coef reads table 'logprobs', and none was "
+                "advantage.estimator or advantage.kl_coef needs table 'logprobs', which was not "
                 "given: run compute_logprobs"
             )
         raw = self.raw_logprobs
-        if not self.kl_coef:  # it is large, and may have to be copied
+        if not self.kl_coef:
             raw = raw.drop(columns="reference_logprobs", errors="ignore")
         return align(tables.conform(raw, "logprobs"), "logprobs", self.rollouts)
 
     def per_row(self, values: np.ndarray) -> np.ndarray:
-        """One value per trajectory, repeated over its rows."""
+        """Repeat one value per trajectory over its rows."""
         return np.repeat(values, self.row_counts)
 
     def per_token(self, values: np.ndarray) -> np.ndarray:
-        """One value per trajectory, repeated over its action tokens."""
+        """Repeat one value per trajectory over its action tokens."""
         return np.repeat(values, row_sums(self.action_lengths, self.row_counts).astype(np.int64))
 
     def _per_action(self, column: str, remedy: str) -> np.ndarray:
-        """float[action tokens] of a list column of `logprobs`, as it stands there (not a copy, if
-        all of it is finite); 0 where a trajectory is not scored and has no such value.
+        """float[action tokens]: a list column of `logprobs`, not copied if all values are finite.
+
+        0 where a trajectory is not scored and has no value.
 
         Raises:
             SchemaError: a scored trajectory has no finite value for each of its action tokens.
@@ -254,7 +269,7 @@ class EstimatorInputs:
         bad = np.flatnonzero(scored & ~fits)
         if len(bad):
             missing = self.logprobs[column].isna().to_numpy()[bad[0]]
-            what = "is missing" if missing else "has not the length of the action"
+            what = "is missing" if missing else "does not have the length of the action"
             raise SchemaError(f"{self._where('logprobs', bad[0])}: {column} {what}; {remedy}")
         if not fits.all():  # of unscored rows
             filled = np.zeros(self.token_offsets[-1], values.dtype)

@@ -1,6 +1,6 @@
-"""Estimators by their name in ``conf/``: a new one is a file here and a line below.
+"""Estimators by their name in ``conf/``. To add one, add a file here and a line below.
 
-One of another package is named by its import path: ``my_package.estimators:MEAN``.
+One from another package is named by its import path: ``my_package.estimators:MEAN``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ESTIMATORS: dict[str, Estimator] = {
 
 
 def estimator(name: str) -> Estimator:
-    """The estimator that a name or an import path stands for.
+    """The estimator with this name or import path.
 
     Raises:
         ParameterError: as `named_object`.

@@ -12,7 +12,7 @@ from agent_r1.advantages.inputs import EstimatorInputs
 
 
 def returns(inputs: EstimatorInputs, parameters: AdvantageParameters) -> Estimate:
-    """The reward from here to the end; a truncated trajectory ends where it was cut."""
+    """A_t is the return; the critic's target equals it. A truncated trajectory ends at the cut."""
     actions = chain(inputs, parameters.level)
     per_link = actions.returns(parameters.gamma)
     return Estimate(actions.spread(per_link), actions.targets(per_link))

@@ -1,19 +1,19 @@
-"""Discounted sums backwards through many segments at once."""
+"""Discounted sums from the end of each segment to its start, over many segments at once."""
 
 from __future__ import annotations
 
 import numpy as np
 
 _BLOCK = 4096
-"""Segments that are walked together: enough to hide the cost of a NumPy call, and few enough that
-the cache holds where each of them stands."""
+"""Segments per block: enough to hide the cost of a NumPy call, few enough that their positions fit
+in the cache."""
 
 
 def discounted_sums(values: np.ndarray, offsets: np.ndarray, discount: float) -> np.ndarray:
-    """y[t] = x[t] + discount · y[t + 1] inside each segment, with nothing after its end.
+    """float64[n]: y[t] = x[t] + discount · y[t + 1] in each segment, with y = 0 after its end.
 
-    The same additions in the same order as a loop over every segment, so just as exact; but all
-    segments of a block take a step together, from their ends to their beginnings.
+    The additions are those of a loop over every segment, in the same order, so the result is equal
+    bit by bit. All segments of a block step together from their ends to their starts.
 
     Args:
         values: float64[n].
@@ -22,7 +22,7 @@ def discounted_sums(values: np.ndarray, offsets: np.ndarray, discount: float) ->
     """
     sums = values.astype(np.float64)  # a copy
     lengths = np.diff(offsets)
-    # Similar lengths together, longest first: those still running are always the first ones.
+    # Longest first: the segments that are still running are always the first ones.
     order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
     for begin in range(0, len(order), _BLOCK):
         block = order[begin : begin + _BLOCK]
@@ -31,8 +31,8 @@ def discounted_sums(values: np.ndarray, offsets: np.ndarray, discount: float) ->
 
 
 def _walk(sums: np.ndarray, ends: np.ndarray, lengths: np.ndarray, discount: float) -> None:
-    """Replace the values of segments by their sums; ``lengths`` falls."""
-    # running[k]: segments that have more than k elements.
+    """Replace the values of segments by their sums; ``lengths`` must be descending."""
+    # running[k]: number of segments with more than k elements.
     running = np.searchsorted(-lengths, -np.arange(lengths[0]), side="left")
     at, carry = ends, np.zeros(len(ends))
     for count in running.tolist():

@@ -1,12 +1,12 @@
 """From the tables of an iteration to its ``advantages``.
 
-1. The estimator makes an advantage for every action token, in float64.
-2. The tokens of unscored trajectories get 0 and are not trained on. With ``mask_truncated`` those
-   of trajectories that a limit cut (`agent_r1.advantages.inputs.CUT`) are not trained on either
-   (Q. Yu et al., "DAPO" (2025), sec. 3.4); they were scored, so they still count in the statistics
-   of their group, and the others are compared with them.
-3. Whitening, if it is asked for, takes its mean and variance from the tokens that are trained on.
-   What had nothing to be compared with stays 0.
+1. The estimator computes an advantage for every action token, in float64.
+2. Tokens of unscored trajectories get 0 and are not trained on. With ``mask_truncated``, tokens of
+   trajectories that a limit cut (`agent_r1.advantages.inputs.CUT`) are not trained on either
+   (Q. Yu et al., "DAPO" (2025), https://arxiv.org/abs/2503.14476, sec. 3.4). Cut trajectories are
+   scored, so they still count in the statistics of their group.
+3. Whitening takes its mean and variance from the trained tokens. Advantages that had nothing to be
+   compared with stay 0.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def advantages_table(
     Args:
         rollouts: conformed.
         rewards: conformed; the same steps, in any order.
-        logprobs: read, and only then conformed, by estimators with a critic and for a KL in the
-            reward.
-        parameters: the estimator and its numbers.
+        logprobs: needed by estimators with a critic and for a KL in the reward; conformed when
+            it is read.
+        parameters: the estimator and its parameters.
 
     Raises:
-        SchemaError: the tables do not hold the same steps, a number that is needed is missing or
-            not finite, or groups are compared and every one has one member, though a task was
-            tried several times.
+        SchemaError: the tables do not hold the same steps; a needed number is missing or not
+            finite; or the estimator compares groups, a task has several trajectories, and yet
+            every group has one member.
     """
     inputs = EstimatorInputs.read(
         rollouts, rewards, logprobs, parameters.kl_coef, parameters.kl_estimator
@@ -56,7 +56,9 @@ def advantages_table(
         _check_groups(inputs)
     trained = inputs.scored & ~inputs.cut if parameters.mask_truncated else inputs.scored
     advantages = np.where(inputs.per_token(inputs.scored), estimate.advantages, 0.0)
-    estimate = estimate._replace(advantages=advantages)  # the old ones are as large as the tables
+    estimate = estimate._replace(
+        advantages=advantages
+    )  # frees the old array, which is as large as the tables
     if chosen.whitens if parameters.whiten is None else parameters.whiten:
         _whiten(advantages, inputs, trained, estimate.compared, parameters.whiten_by)
     columns = _columns(inputs, advantages, trained, estimate.returns)
@@ -74,7 +76,7 @@ def _whiten(
     compared: np.ndarray | None,
     by: Literal["batch", "environment"],
 ) -> None:
-    """Whiten all tokens that were scored and compared, in place."""
+    """Whiten the advantages of scored and compared tokens in place."""
     rows = inputs.per_row(inputs.scored)
     moved = np.repeat(rows if compared is None else rows & compared, inputs.action_lengths)
     if by == "batch":
@@ -90,7 +92,7 @@ def _columns(
     trained: np.ndarray,
     returns: np.ndarray | None,
 ) -> dict[str, pa.Array]:
-    """The columns but for the keys, in the order of the inputs."""
+    """All columns except the keys, in the row order of the inputs."""
     offsets = inputs.token_offsets
     sizes = np.bincount(inputs.groups, inputs.scored)[inputs.groups].astype(np.int32)
     columns = {
@@ -105,12 +107,13 @@ def _columns(
 
 
 def _check_groups(inputs: EstimatorInputs) -> None:
-    """A wrong group id makes groups of one, whose advantages are all 0: training would do nothing
-    and look well."""
+    """Refuse groups of one for repeated tasks: with wrong group ids all advantages are 0, and
+    training silently does nothing."""
     tasks, names = codes(inputs.rollouts["task_id"].take(inputs.trajectories.first_rows))
     tries = np.bincount(tasks, minlength=1)
     if len(tasks) and np.bincount(inputs.groups).max() == 1 and tries.max() > 1:
         raise SchemaError(
-            f"table 'rollouts': task '{names[tries.argmax()]}' was tried {tries.max()} times, but "
-            "every group_id names a single trajectory: there is nothing to compare with"
+            f"table 'rollouts': task '{names[tries.argmax()]}' has {tries.max()} trajectories, but "
+            "every group_id has one: there is nothing to compare; give the trajectories of a task "
+            "the same group_id"
         )

@@ -1,4 +1,4 @@
-"""Whitening: mean 0 and variance 1 over many tokens."""
+"""Whitening: shift and scale values to mean 0 and variance 1."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import numpy as np
 from agent_r1.advantages.groups import has_no_variance
 
 _VARIANCE_EPS = 1e-8
-"""Added to the variance; the field's convention."""
+"""Added to the variance, as is customary."""
 
 
 def whiten(values: np.ndarray, counted: np.ndarray, moved: np.ndarray) -> None:
-    """(x - mean) / sqrt(variance + 1e-8) at ``moved``, in place.
+    """Replace ``values`` at ``moved`` by (x - mean) / sqrt(variance + 1e-8), in place.
 
-    Mean and unbiased variance are of ``counted``. Without variance there (so with one value) the
-    result is 0.
+    Mean and unbiased variance are taken over ``counted``. If these values have no variance (also
+    if there is one value), the result is 0.
 
     Args:
         values: float64[n].
-        counted: bool[n]: in the statistics.
-        moved: bool[n]: where values are replaced.
+        counted: bool[n]: values in the statistics.
+        moved: bool[n]: values to replace.
     """
     chosen = values[counted]
     if len(chosen) < 2 or has_no_variance(chosen.min(), chosen.max()):

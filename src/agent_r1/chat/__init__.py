@@ -12,15 +12,10 @@ from __future__ import annotations
 
 from transformers import PreTrainedTokenizerFast
 
-from agent_r1.chat.base import (
-    FORMATS,
-    ChatFormat,
-    ChatParameters,
-    observation_messages,
-    observation_text,
-)
+from agent_r1.chat.base import FORMATS, ChatParameters, observation_messages, observation_text
 from agent_r1.chat.rendering import ChatTemplateError
 from agent_r1.chat.tokenizer import load_tokenizer
+from agent_r1.chat.turns import ChatFormat
 from agent_r1.extras import named_object
 
 __all__ = [

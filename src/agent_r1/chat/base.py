@@ -1,17 +1,15 @@
-"""What a call format is, and how observations become messages."""
+"""How the agent's turns are configured, and how observations become messages."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
 from agent_r1.extras import named_object
-from agent_r1.mdp import Action
 from agent_r1.parameters import Parameters
-from agent_r1.tools import ToolSpec
 from agent_r1.tools.unicode import valid_unicode
 
 FORMATS = {
@@ -54,64 +52,6 @@ class ChatParameters(Parameters):
     def _is_date(cls, date: str) -> str:
         datetime.date.fromisoformat(date)
         return date
-
-
-class ChatFormat(Protocol):
-    """Writes and reads the turns of one agent, in token ids."""
-
-    stop_token_ids: tuple[int, ...]
-    """Sampling one of these ends an action. The first is the template's own end of turn."""
-
-    def prompt_ids(
-        self, observation: Mapping[str, Any] | str, tools: Sequence[ToolSpec]
-    ) -> list[int]:
-        """The context before the first action: system, first observation, assistant header."""
-        ...
-
-    def observation_ids(
-        self, observation: Mapping[str, Any] | Sequence[str] | str, action_token_ids: Sequence[int]
-    ) -> list[int]:
-        """The ids to append after an action: the end of its turn, unless the action sampled it, the
-        observation, and the next assistant header. All of them are context."""
-        ...
-
-    def parse(
-        self,
-        token_ids: Sequence[int],
-        finish_reason: Literal["stop", "length"],
-        tools: Sequence[ToolSpec] = (),
-    ) -> Action:
-        """Read an action; never fails. With ``length`` it is an unread `ActionType.CUT`.
-
-        Args:
-            token_ids: the sampled ids.
-            finish_reason: why sampling ended.
-            tools: the agent's tools, for formats that do not write the names of arguments.
-        """
-        ...
-
-    def render_action(
-        self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()
-    ) -> list[int]:
-        """The ids that a policy would sample for this action, including the stop token unless the
-        action is cut. For scripted agents.
-
-        Args:
-            action: its ``text`` is the whole turn; if that is empty, its calls or its answer are.
-            thought: text before the calls or the answer.
-            tools: the agent's tools.
-
-        Raises:
-            ValueError: the format cannot express the action.
-        """
-        ...
-
-    def forgotten(self, action_token_ids: Sequence[int]) -> list[tuple[int, int]]:
-        """The tokens of an action that later actions do not see, as ``[begin, end)`` positions.
-
-        With ``chat.reasoning: drop`` these are its reasoning, otherwise the list is empty.
-        """
-        ...
 
 
 def observation_messages(observation: Mapping[str, Any] | Sequence[str] | str) -> list[str]:

@@ -35,7 +35,7 @@ TOOL = "python"
 
 
 class CodeFormat(TextFormat):
-    """See `agent_r1.chat.base.ChatFormat`."""
+    """See `agent_r1.chat.turns.ChatFormat`."""
 
     name = "code"
     markup = (ANSWER, END_ANSWER)

@@ -28,7 +28,7 @@ _CODE = re.compile(r"```[^\S\n]*+\w*+[^\S\n]*+\n(.*?)```", re.DOTALL)
 
 
 class HermesFormat(TextFormat):
-    """See `agent_r1.chat.base.ChatFormat`."""
+    """See `agent_r1.chat.turns.ChatFormat`."""
 
     name = "hermes"
     markup = (CALL, END_CALL, ANSWER, END_ANSWER)

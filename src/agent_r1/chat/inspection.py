@@ -24,7 +24,7 @@ from agent_r1.chat.reasoning import END_OF_THINKING, THINKING
 from agent_r1.chat.rendering import ChatTemplateError, Renderer, conversation, message
 from agent_r1.chat.template import REASONED
 from agent_r1.chat.tokenizer import load_tokenizer
-from agent_r1.chat.turns import TextFormat, TurnFormat
+from agent_r1.chat.turns import ChatFormat, TextFormat
 from agent_r1.extras import named_object
 from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
@@ -85,8 +85,8 @@ def inspect_template(folder: Path | str, parameters: ChatParameters) -> Inspecti
 
 def _try_formats(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters
-) -> tuple[dict[str, TurnFormat], dict[str, str | None]]:
-    formats: dict[str, TurnFormat] = {}
+) -> tuple[dict[str, ChatFormat], dict[str, str | None]]:
+    formats: dict[str, ChatFormat] = {}
     refusals: dict[str, str | None] = {}
     for name in FORMATS:
         try:
@@ -99,7 +99,7 @@ def _try_formats(
 
 def _make(
     tokenizer: PreTrainedTokenizerFast, parameters: ChatParameters, **changes: Any
-) -> TurnFormat:
+) -> ChatFormat:
     changed = parameters.model_copy(update=changes)
     return named_object("chat format", changed.format, FORMATS, type)(changed, tokenizer)
 
@@ -114,7 +114,7 @@ def _remedy(name: str, parameters: ChatParameters, tokenizer: PreTrainedTokenize
     return f"; it works with chat.reasoning: {other}"
 
 
-def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> Trait:
+def _turns(formats: dict[str, ChatFormat], refusals: dict[str, str | None]) -> Trait:
     question = "extended turn by turn"
     if not formats:
         return Trait(question, f"no: {refusals['hermes']}", good=False)
@@ -128,7 +128,7 @@ def _turns(formats: dict[str, TurnFormat], refusals: dict[str, str | None]) -> T
     return Trait(question, answer)
 
 
-def _stop(format_: TurnFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Trait:
+def _stop(format_: ChatFormat, tokenizer: PreTrainedTokenizerFast, folder: Path) -> Trait:
     stop = format_.stop_token_ids[0]
     trained = {tokenizer.eos_token_id} | _configured_ends(folder)
     name = tokenizer.convert_ids_to_tokens(stop)
@@ -161,7 +161,7 @@ def _configured_ends(folder: Path) -> set[int]:
     return set(ends) if isinstance(ends, list) else {ends}
 
 
-def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
+def _tools(renderer: Renderer, formats: dict[str, ChatFormat]) -> Trait:
     native = formats.get("native")
     if isinstance(native, NativeFormat):
         return Trait("tools rendered", f"yes; calls in the dialect '{native.dialect.name}'")
@@ -174,13 +174,13 @@ def _tools(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
     return Trait("tools rendered", "no: set chat.render_tools: true", good=False)
 
 
-def _reasoning(renderer: Renderer, formats: dict[str, TurnFormat]) -> Trait:
+def _reasoning(renderer: Renderer, formats: dict[str, ChatFormat]) -> Trait:
     after = {role: _kept(renderer, role, formats.get("native")) for role in _ACTS}
     answer = "; ".join(f"{became} before a {role} message" for role, became in after.items())
     return Trait("reasoning of earlier turns", answer)
 
 
-def _kept(renderer: Renderer, role: str, native: TurnFormat | None) -> str:
+def _kept(renderer: Renderer, role: str, native: ChatFormat | None) -> str:
     turn, written = message("assistant", REASONED + _SAID), REASONED + _SAID
     if isinstance(native, NativeFormat) and native.dialect.name == "harmony":  # has channels
         turn = native.dialect.message(_ACTS[role], _THOUGHT)

@@ -18,14 +18,14 @@ from agent_r1.chat.encoding import Layout
 from agent_r1.chat.native_template import find_dialect
 from agent_r1.chat.reasoning import Spans
 from agent_r1.chat.rendering import Part
-from agent_r1.chat.turns import TurnFormat
+from agent_r1.chat.turns import ChatFormat
 from agent_r1.mdp import Action, ActionType
 from agent_r1.parameters import ParameterError
 from agent_r1.tools import ToolSpec
 
 
-class NativeFormat(TurnFormat):
-    """See `agent_r1.chat.base.ChatFormat`."""
+class NativeFormat(ChatFormat):
+    """See `agent_r1.chat.turns.ChatFormat`."""
 
     name = "native"
 

@@ -37,7 +37,7 @@ _UNNAMED = "input"
 
 
 class ReactFormat(TextFormat):
-    """See `agent_r1.chat.base.ChatFormat`."""
+    """See `agent_r1.chat.turns.ChatFormat`."""
 
     name = "react"
     # Plain text has no tool messages: the environment speaks as the user.

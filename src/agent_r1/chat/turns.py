@@ -1,7 +1,7 @@
-"""What all call formats share: from the text of a turn to its tokens, and back.
+"""What a call format is, and what all share: from the text of a turn to its tokens, and back.
 
-A format is a subclass that says how a turn is read and written (`TurnFormat.read`,
-`TurnFormat.write`) and what surrounds it. For most, a turn is text in the template's assistant
+A format is a subclass that says how a turn is read and written (`ChatFormat.read`,
+`ChatFormat.write`) and what surrounds it. For most, a turn is text in the template's assistant
 message (`TextFormat`); the template's own tool calls are not (`agent_r1.chat.native`).
 """
 
@@ -25,8 +25,8 @@ _UNSPOKEN = (ActionType.CUT, ActionType.NONE)
 """Actions that are not read and do not have a stop token."""
 
 
-class TurnFormat:
-    """See `agent_r1.chat.base.ChatFormat`."""
+class ChatFormat:
+    """Writes and reads the turns of one agent, in token ids."""
 
     name: ClassVar[str]
     markup: Sequence[str] = ()
@@ -45,6 +45,7 @@ class TurnFormat:
         # A base model may end its text where a chat model ends its turn.
         ends = (*self._turn_ends, tokenizer.eos_token_id)
         self.stop_token_ids = tuple(dict.fromkeys(token for token in ends if token is not None))
+        """Sampling one of these ends an action. The first is the template's own end of turn."""
 
     # --- what a format says ------------------------------------------------------------------
 
@@ -81,7 +82,7 @@ class TurnFormat:
     def prompt_ids(
         self, observation: Mapping[str, Any] | str, tools: Sequence[ToolSpec]
     ) -> list[int]:
-        """The context before the first action."""
+        """The context before the first action: system, first observation, assistant header."""
         layout, contents = self._opening(tools)
         text = "\n\n".join(observation_messages(observation))
         return self._encoder.encode(layout, [text, *contents])
@@ -89,7 +90,9 @@ class TurnFormat:
     def observation_ids(
         self, observation: Mapping[str, Any] | Sequence[str] | str, action_token_ids: Sequence[int]
     ) -> list[int]:
-        """What is appended after an action; all results of parallel calls in one render."""
+        """The ids to append after an action: the end of its turn, unless the action sampled it, the
+        observation (all results of parallel calls), and the next assistant header. All of them are
+        context."""
         messages = observation_messages(observation)
         layout, contents = self._following(messages, action_token_ids)
         if action_token_ids and action_token_ids[-1] in self._turn_ends:
@@ -102,7 +105,10 @@ class TurnFormat:
         finish_reason: Literal["stop", "length"],
         tools: Sequence[ToolSpec] = (),
     ) -> Action:
-        """Read an action from its ids; with ``length`` it is an unread `ActionType.CUT`."""
+        """Read an action; never fails. With ``length`` it is an unread `ActionType.CUT`.
+
+        ``tools`` is for formats that do not write the names of arguments.
+        """
         text = self._said(token_ids)
         if finish_reason == "length":
             return Action(ActionType.CUT, text, error="cut: the turn reached its token limit")
@@ -111,7 +117,17 @@ class TurnFormat:
     def render_action(
         self, action: Action, thought: str = "", tools: Sequence[ToolSpec] = ()
     ) -> list[int]:
-        """The ids of a scripted action: its ``text`` if it has one, else its calls or answer."""
+        """The ids that a policy would sample for this action, including the stop token unless the
+        action is cut. For scripted agents.
+
+        Args:
+            action: its ``text`` is the whole turn; if that is empty, its calls or its answer are.
+            thought: text before the calls or the answer.
+            tools: as for `parse`.
+
+        Raises:
+            ValueError: the format cannot express the action.
+        """
         unspoken = action.type in _UNSPOKEN
         if action.text or unspoken:
             pieces = self._marked(action.text or thought)
@@ -132,7 +148,8 @@ class TurnFormat:
         return self._encoder.encode(layout if unspoken else (*layout, self._end_of(action)))
 
     def forgotten(self, action_token_ids: Sequence[int]) -> Spans:
-        """The tokens of an action that later actions do not see: its reasoning, if dropped."""
+        """The tokens of an action that later actions do not see, as ``[begin, end)`` positions: its
+        reasoning with ``chat.reasoning: drop``, otherwise none."""
         dropped = self._params.reasoning == "drop"
         return self.reasoning_spans(action_token_ids) if dropped else []
 
@@ -159,7 +176,7 @@ class TurnFormat:
         return marked(text, (*self.markup, THINKING, END_OF_THINKING))
 
 
-class TextFormat(TurnFormat):
+class TextFormat(ChatFormat):
     """A turn is the text of an assistant message; tools are explained in the system message."""
 
     roles: Sequence[str] = ("tool", "user")

@@ -13,6 +13,7 @@ import click
 
 from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
+    iteration_of,
     iteration_option,
     of_experiment,
     open_experiment,
@@ -53,6 +54,9 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
 
         request = Request(stage, options["iteration"], options["downstream"], fork, params)
         experiment = options["experiment"] or (str(named) if named is not None else None)
+        opened = open_experiment(project, experiment, options["env"])
+        if request.iteration is not None:
+            iteration_of(opened, request.iteration)
         rerunner = Rerunner(project, experiment, options["env"])
         print_lines(rerun_lines(rerunner.rerun(request)))
 
@@ -83,9 +87,11 @@ def lineage(
     with user_errors():
         from agent_r1.cli.lines import lineage_tree, wanted
 
-        manifests = open_experiment(project, experiment, env).manifests
-        name, version = wanted(manifests, dataset, iteration, version)
-        print_lines([lineage_tree(manifests, name, version, depth)])
+        opened = open_experiment(project, experiment, env)
+        if iteration is not None:
+            iteration = iteration_of(opened, iteration)
+        name, version = wanted(opened.manifests, dataset, iteration, version)
+        print_lines([lineage_tree(opened.manifests, name, version, depth)])
 
 
 @click.command()
@@ -132,13 +138,12 @@ def replay(iteration: str, stage: str, show: int, experiment: str | None, env: s
         from agent_r1.cli.lines import replay_lines
         from agent_r1.display.progress import bar
         from agent_r1.experiments.replay import replay as play
-        from agent_r1.pipelines.namespaces import full_iteration
 
         opened = open_experiment(project, experiment, env)
         with bar("replay") as on_progress:
             result = play(
                 opened,
-                full_iteration(iteration),
+                iteration_of(opened, iteration),
                 stage,
                 lambda done, total, _tokens: on_progress(done, total),
             )

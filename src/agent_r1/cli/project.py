@@ -42,6 +42,7 @@ def open_experiment(project: Path, name: str | None, env: str | None) -> Experim
 
     Raises:
         LineageError: it never ran.
+        ParameterError: its name cannot be the name of a folder.
     """
     from agent_r1.experiments.experiment import experiment_of
     from agent_r1.experiments.session import Session
@@ -49,14 +50,53 @@ def open_experiment(project: Path, name: str | None, env: str | None) -> Experim
     from agent_r1.parameters import nearest
 
     runtime = {"experiment": name} if name else {}
-    with Session(project, runtime, env) as session:
+    _check_name(runtime)
+    with Session(project, runtime, env, validates=False) as session:
         experiment = experiment_of(session.catalog())
     if not experiment.exists:
         there = [other.name for other in experiment.others()]
         raise LineageError(
-            f"experiment '{experiment.name}' has not run here.{nearest(experiment.name, there)}"
+            f"experiment '{experiment.name}' has not run here."
+            f"{nearest(experiment.name, there)} Run it: kedro run --params "
+            f"experiment={experiment.name}"
         )
     return experiment
+
+
+def _check_name(runtime: dict[str, Any]) -> None:
+    from agent_r1.configuration.groups import ExperimentParameters
+    from agent_r1.parameters import ParameterError
+
+    try:
+        ExperimentParameters.read(runtime, "parameters")
+    except ParameterError as error:
+        raise ParameterError(str(error).replace("'parameters.", "'")) from None
+
+
+def iteration_of(experiment: Experiment, iteration: str) -> str:
+    """The full name of an iteration that the user named.
+
+    Raises:
+        LineageError: nothing of it is committed.
+    """
+    from agent_r1.lineage import LineageError
+    from agent_r1.pipelines.namespaces import full_iteration
+
+    name, there = full_iteration(iteration), experiment.manifests.iterations()
+    if name not in there:
+        run = f"kedro run --params experiment={experiment.name}"
+        more = f",iterations={iteration}" if iteration.isdigit() else ""
+        raise LineageError(
+            f"experiment '{experiment.name}' has no iteration '{iteration}'. --iteration may be: "
+            f"{', '.join(_short(each) for each in there)}. To make it: {run}{more}"
+        )
+    return name
+
+
+def _short(iteration: str) -> str:
+    """``3`` for ``iter_00003``."""
+    number = iteration.removeprefix("iter_")
+    return str(int(number)) if number.isdigit() else iteration
 
 
 def print_lines(lines: list[Any]) -> None:

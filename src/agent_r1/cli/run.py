@@ -36,14 +36,10 @@ def _run(*, allow_changes: bool, **options: Any) -> None:
 
 
 def _run_selection(options: dict[str, Any]) -> None:
-    from kedro.framework.project import pipelines
-
+    from agent_r1.cli.selection import check_selection
     from agent_r1.display.progress import shown
-    from agent_r1.parameters import ParameterError, nearest
 
-    for name in options["pipelines"]:
-        if name not in pipelines:
-            raise ParameterError(f"there is no pipeline '{name}'.{nearest(name, pipelines)}")
+    check_selection(options)
     with shown():
         callback = run_command().callback
         assert callback is not None

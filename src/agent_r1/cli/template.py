@@ -31,7 +31,7 @@ def check_template(folder: str | None, env: str | None) -> None:
 
         with Session(project, {}, env) as session:
             groups = resolved_parameters(session.catalog()).groups
-        parameters = ChatParameters.read(groups["chat"], "chat")
+        parameters = ChatParameters(**groups["chat"])
         result = inspect_template(folder or groups["model"]["path"], parameters)
         print_lines(template_lines(result, parameters.format))
     if result.refusals[parameters.format] is not None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from agent_r1.advantages.registry import ESTIMATORS, Estimator, estimator
 from agent_r1.losses.base import Objective
 from agent_r1.losses.registry import objective
+from agent_r1.parameters import Problem
 from agent_r1.schemas import SPLITS
 from agent_r1.tasks.registry import find_source
 from agent_r1.tasks.source import SourceParameters
@@ -38,15 +39,17 @@ class Conflict(NamedTuple):
     """Parameters that do not go together."""
 
     applies: Callable[[Chosen], bool]
-    message: str
+    what: str
     """``{dotted.name}`` stands for the value."""
+    remedy: str
+    """What to set, as an imperative."""
 
 
 def _needs_reference(name: str, applies: Callable[[Chosen], bool]) -> Conflict:
     return Conflict(
         lambda chosen: not chosen.value("logprobs.reference") and applies(chosen),
-        f"{name} is {{{name}}}, which compares with the reference policy: set logprobs.reference "
-        "to true",
+        f"{name} is {{{name}}}, which compares with the reference policy",
+        "set logprobs.reference to true",
     )
 
 
@@ -75,23 +78,25 @@ CONFLICTS = (
     Conflict(
         lambda chosen: chosen.estimator.needs_values and not _with_critic(chosen),
         "advantage.estimator is {advantage.estimator}, and without a critic the value of every "
-        "state is 0: set update.critic.backbone to own or shared, and logprobs.values to true",
+        "state is 0",
+        "set update.critic.backbone to own or shared, and logprobs.values to true",
     ),
     Conflict(
         lambda chosen: chosen.estimator.needs_values and not chosen.value("logprobs.values"),
-        "advantage.estimator is {advantage.estimator}, which reads the critic's values: set "
-        "logprobs.values to true",
+        "advantage.estimator is {advantage.estimator}, which reads the critic's values",
+        "set logprobs.values to true",
     ),
     Conflict(
         lambda chosen: _with_critic(chosen) and not chosen.value("logprobs.values"),
         "update.critic.backbone is {update.critic.backbone}, and the critic learns from its own "
-        "values: set logprobs.values to true",
+        "values",
+        "set logprobs.values to true",
     ),
     Conflict(
         lambda chosen: _with_critic(chosen) and not chosen.estimator.has_returns,
         "update.critic.backbone is {update.critic.backbone}, but advantage.estimator "
-        "{advantage.estimator} has no returns that a critic could learn: set advantage.estimator "
-        f"to one of {_WITH_RETURNS}, or update.critic.backbone to none",
+        "{advantage.estimator} has no returns that a critic could learn",
+        f"set advantage.estimator to one of {_WITH_RETURNS}, or update.critic.backbone to none",
     ),
     _needs_reference("advantage.kl_coef", lambda chosen: chosen.value("advantage.kl_coef") > 0),
     _needs_reference("update.kl_coef", lambda chosen: chosen.value("update.kl_coef") > 0),
@@ -101,66 +106,73 @@ CONFLICTS = (
             chosen.value("advantage.kl_coef") > 0 and chosen.objective.trains_on == "pairs"
         ),
         "advantage.kl_coef is {advantage.kl_coef}, but update.objective {update.objective} reads "
-        "preferences, which are made of the rewards without the KL: set advantage.kl_coef to 0 "
-        "(update.beta is what holds the policy to the reference)",
+        "preferences, which are made of the rewards without the KL",
+        "set advantage.kl_coef to 0 (update.beta is what holds the policy to the reference)",
     ),
     Conflict(
         lambda chosen: chosen.value("advantage.whiten_by") != "batch" and not _whitens(chosen),
-        "advantage.whiten_by is {advantage.whiten_by}, but nothing is whitened: set "
-        "advantage.whiten to true, or advantage.whiten_by to batch",
+        "advantage.whiten_by is {advantage.whiten_by}, but nothing is whitened",
+        "set advantage.whiten to true, or advantage.whiten_by to batch",
     ),
     Conflict(
         lambda chosen: _single(chosen) and chosen.estimator.compares,
         "rollout.group_size is 1, but advantage.estimator {advantage.estimator} compares the "
-        "trajectories of a group, so every advantage would be 0: set rollout.group_size to 2 or "
-        f"more, or advantage.estimator to one of {_WITHOUT_GROUPS}",
+        "trajectories of a group, so every advantage would be 0",
+        f"set rollout.group_size to 2 or more, or advantage.estimator to one of {_WITHOUT_GROUPS}",
     ),
     Conflict(
         lambda chosen: _single(chosen) and chosen.objective.trains_on != "advantages",
         "rollout.group_size is 1, but update.objective {update.objective} chooses among the "
-        "trajectories of a group: set rollout.group_size to 2 or more",
+        "trajectories of a group",
+        "set rollout.group_size to 2 or more",
     ),
     Conflict(
         lambda chosen: (
             chosen.value("update.strategy") == "deepspeed"
             and chosen.value("model.dtype") != "float32"
         ),
-        "model.dtype is {model.dtype}, and update.strategy deepspeed trains in float32: set "
-        "model.dtype to float32, or update.strategy to torch",
+        "model.dtype is {model.dtype}, and update.strategy deepspeed trains in float32",
+        "set model.dtype to float32, or update.strategy to torch",
     ),
     Conflict(
         _without_terms,
-        "reward.terms is empty, so every reward would be 0: give it a term, such as outcome",
+        "reward.terms is empty, so every reward would be 0",
+        "give it a term, such as outcome",
     ),
     Conflict(
         lambda chosen: chosen.value("sft.enabled") and not chosen.value("demonstrations.count"),
-        "demonstrations.count is 0, so the warm start has nothing to imitate: set sft.enabled to "
-        "false, or demonstrations.count to 1 or more",
+        "demonstrations.count is 0, so the warm start has nothing to imitate",
+        "set sft.enabled to false, or demonstrations.count to 1 or more",
     ),
     Conflict(
         lambda chosen: chosen.value("stop.exact_match") and not chosen.value("evaluation.every"),
         "stop.exact_match is {stop.exact_match}, but evaluation.every is 0, so nothing is measured "
-        "before the last iteration: set evaluation.every to 1 or more",
+        "before the last iteration",
+        "set evaluation.every to 1 or more",
     ),
 )
 """What is refused before any work starts."""
 
 
-def conflicts(groups: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """A line for each row of `CONFLICTS` that applies to validated parameters."""
+def conflicts(groups: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
+    """A problem for each row of `CONFLICTS` that applies to validated parameters."""
     chosen = Chosen(
         groups,
         estimator(groups["advantage"]["estimator"]),
         objective(groups["update"]["objective"]),
     )
-    return [_filled(row.message, chosen) for row in CONFLICTS if row.applies(chosen)]
+    return [
+        Problem(_filled(row.what, chosen), remedy=row.remedy)
+        for row in CONFLICTS
+        if row.applies(chosen)
+    ]
 
 
 def source_conflicts(
     groups: Mapping[str, Mapping[str, Any]], sources: Mapping[str, SourceParameters]
-) -> list[str]:
-    """A line for each split that is played and has no tasks, and for each source whose tasks could
-    never be rewarded.
+) -> list[Problem]:
+    """A problem for each split that is played and has no tasks, and for each source whose tasks
+    could never be rewarded.
 
     Args:
         groups: all parameters, validated.
@@ -171,19 +183,22 @@ def source_conflicts(
 
 def _empty_splits(
     groups: Mapping[str, Mapping[str, Any]], sources: Mapping[str, SourceParameters]
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     played = {"train": "training plays", "validation": "validate_policy plays"}
     played |= dict.fromkeys(groups["evaluation"]["splits"], "evaluation.splits names")
     for split, who in played.items():
         if not groups["tasks"]["sizes"][split]:
-            yield f"{who} the split '{split}', but tasks.sizes.{split} is 0: set it to 1 or more"
+            yield Problem(
+                f"{who} the split '{split}', but tasks.sizes.{split} is 0",
+                remedy="set it to 1 or more",
+            )
         elif not any(own.gives(split) for own in sources.values()):
             splits = {name: ", ".join(_splits(own)) for name, own in sources.items()}
             have = (f"{name} has {those or 'none'}" for name, those in splits.items())
-            yield (
-                f"{who} the split '{split}', but no source of tasks has it ({'; '.join(have)}): "
-                "give it a file or a source"
-                + (", or take it out of evaluation.splits" if who.startswith("eval") else "")
+            yield Problem(
+                f"{who} the split '{split}', but no source of tasks has it ({'; '.join(have)})",
+                remedy="give it a file or a source"
+                + (", or take it out of evaluation.splits" if who.startswith("eval") else ""),
             )
 
 
@@ -193,7 +208,7 @@ def _splits(own: SourceParameters) -> list[str]:
 
 def _blind_metrics(
     reward: Mapping[str, Any], sources: Mapping[str, SourceParameters]
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     for name, own in sources.items():
         source = find_source(name)
         if own.environment not in (None, source.environment) or not source.metrics:
@@ -206,14 +221,11 @@ def _blind_metrics(
         if "environment" in source.metrics and "environment" in (special or reward)["terms"]:
             continue
         place = f"{path if special else 'reward'}.terms.outcome.metric"
-        yield (
+        alone = "" if special or len(sources) == 1 else f", or for these tasks alone {path}.terms"
+        yield Problem(
             f"{place} is {outcome['metric']}, which cannot tell whether a task of '{name}' is "
-            f"solved: set it to {' or '.join(source.metrics)}"
-            + (
-                f", or for these tasks alone {path}.terms"
-                if not special and len(sources) > 1
-                else ""
-            )
+            "solved",
+            remedy=f"set it to {' or '.join(source.metrics)}{alone}",
         )
 
 

@@ -1,19 +1,23 @@
-"""The top level of the parameters in ``conf/``: every group, its model, and checks across groups.
+"""The top level of the parameters in ``conf/``: every group and its model.
 
-Everything here runs before any work starts, so that a misspelt key costs a second and not an hour.
+1. The configuration loader (`agent_r1.configuration.presets`) merges the files and validates the
+   whole here, before any work starts: a misspelt key costs a second and not an hour.
+2. Kedro makes each group that a node's hint names into its model, from the values of step 1.
+3. The hooks record those values (`Resolved`), with all defaults in them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel
 
+from agent_r1.configuration.experiment_parameters import ExperimentParameters
 from agent_r1.lineage.branches import flatten, nested, without_retired
-from agent_r1.parameters import ParameterError, Parameters, nearest
+from agent_r1.parameters import ParameterError, Parameters, Problem
 
 GROUPS: dict[str, str] = {
     "model": "agent_r1.training.policy:ModelParameters",
@@ -26,52 +30,15 @@ GROUPS: dict[str, str] = {
     "reward": "agent_r1.rewards:RewardParameters",
     "logprobs": "agent_r1.training.logprobs:LogprobParameters",
     "advantage": "agent_r1.advantages:AdvantageParameters",
-    "update": "agent_r1.training.update:UpdateParameters",
+    "update": "agent_r1.training.update_parameters:UpdateParameters",
     "evaluation": "agent_r1.pipelines.evaluation.parameters:EvaluationParameters",
-    "stop": "agent_r1.configuration.groups:StopParameters",
-    "mlflow": "agent_r1.configuration.groups:MlflowParameters",
+    "stop": "agent_r1.configuration.experiment_parameters:StopParameters",
+    "mlflow": "agent_r1.configuration.experiment_parameters:MlflowParameters",
     "retention": "agent_r1.lineage.retention:RetentionParameters",
     "pretrain": "agent_r1.shipped.pretraining.train:PretrainParameters",
     "knowledge_base": "agent_r1.shipped.knowledge_base.nodes:KnowledgeBaseParameters",
 }
 """Group → ``module:model``. Imported when parameters are read, not when the CLI starts."""
-
-
-class ExperimentParameters(Parameters):
-    """The parameters that stand at the top level, outside any group."""
-
-    experiment: str = Field(default="default", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")
-    """Name; part of every path, so letters, digits, ``_`` and ``-``."""
-    algorithm: str = "grpo"
-    """Name of a preset in ``conf/algorithms``; see `agent_r1.configuration.presets`."""
-    seed: int = Field(default=0, ge=0)
-    """Every random draw is derived from it."""
-    iterations: int = Field(default=18, ge=0)
-    """Iterations of RL. 0 ends after SFT."""
-
-    @field_validator("experiment", mode="before")
-    @classmethod
-    def _name(cls, value: Any) -> Any:
-        """``--params experiment=7`` arrives as a number."""
-        return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-class StopParameters(Parameters):
-    """``stop`` in ``conf/``: when the driver ends an experiment before its last iteration."""
-
-    exact_match: float | None = Field(default=None, gt=0, le=1)
-    """End when the validation split reaches this; null never does."""
-
-
-class MlflowParameters(Parameters):
-    """``mlflow`` in ``conf/``: where runs are tracked."""
-
-    enabled: bool = True
-    """False tracks nothing."""
-    tracking_uri: str = "sqlite:///mlflow.db"
-    """Where runs are stored; a relative sqlite path is below the project."""
-    experiment_name: str = "agent-r1"
-    """The MLflow experiment, which holds one parent run per experiment of this project."""
 
 
 class Resolved(BaseModel):
@@ -80,6 +47,18 @@ class Resolved(BaseModel):
     experiment: ExperimentParameters
     groups: dict[str, dict[str, Any]]
     """Group → plain values."""
+
+    @classmethod
+    def of(cls, everything: Mapping[str, Any]) -> Resolved:
+        """From what `lookup` gives for ``parameters``. That was validated: all there is to do is to
+        make the groups plain again that Kedro made into their models."""
+        plain = {
+            key: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+            for key, value in everything.items()
+        }
+        scalars = {key: plain.pop(key) for key in ExperimentParameters.known_keys()}
+        experiment = ExperimentParameters.model_construct(**scalars)
+        return cls.model_construct(experiment=experiment, groups=plain)
 
     def lookup(self, name: str) -> Any:
         """The value of a Kedro input such as ``params:rollout.temperature`` or ``parameters``."""
@@ -104,23 +83,22 @@ def read_parameters(values: Mapping[str, Any]) -> Resolved:
 
     Raises:
         ParameterError: an unknown group or key (the nearest known one is named), or a bad value;
-            all problems in one message, a line each.
+            all problems at once.
     """
-    values = {key: _plain(value) for key, value in values.items()}
-    scalars = ExperimentParameters.model_fields
+    scalars = ExperimentParameters.known_keys()
+    known = (*GROUPS, *scalars)
     problems = [
-        f"unknown parameter '{key}'.{nearest(key, [*GROUPS, *scalars])}"
-        for key in sorted(set(values) - set(GROUPS) - set(scalars))
+        Problem("unknown parameter", key, known=known) for key in sorted(set(values) - set(known))
     ]
     top = {key: value for key, value in values.items() if key in scalars}
-    experiment = _read(ExperimentParameters, top, "parameters", problems)
-    groups: dict[str, dict[str, Any]] = {}
-    for group in GROUPS:
-        model = _read(_model(group), values.get(group), group, problems)
-        if model is not None:
-            groups[group] = _with_options(model).model_dump(mode="json")
-    if problems or experiment is None:
-        raise ParameterError("\n".join(problems))
+    experiment, groups = ExperimentParameters(), {}
+    with _collected(problems):
+        experiment = ExperimentParameters.read(top)
+    for name in GROUPS:
+        with _collected(problems):
+            groups[name] = _group(name, values.get(name))
+    if problems:
+        raise ParameterError(*problems)
     return Resolved(experiment=experiment, groups=groups)
 
 
@@ -141,106 +119,22 @@ def recorded_parameters(flat: Mapping[str, Any]) -> dict[str, Any]:
         return kept
 
 
-def _with_options(group: Parameters) -> Parameters:
-    """Of the environment, with the defaults of its own options; any other group as it is."""
+def _group(name: str, values: Any) -> dict[str, Any]:
+    """Plain values of a group, with the defaults of an environment's own options too."""
     from agent_r1.environments.base import EnvironmentParameters
     from agent_r1.environments.registry import with_defaults
 
-    if not isinstance(group, EnvironmentParameters):
-        return group
+    module, _, model = GROUPS[name].partition(":")
+    group: Parameters = getattr(import_module(module), model).read(values, name)
+    if isinstance(group, EnvironmentParameters):
+        group = with_defaults(group)
+    return group.model_dump(mode="json")
+
+
+@contextmanager
+def _collected(problems: list[Problem]) -> Iterator[None]:
+    """In this block, what is refused is added to the problems."""
     try:
-        return with_defaults(group)
-    except ParameterError:  # `check_references` says so, before any work starts
-        return group
-
-
-def _plain(value: Any) -> Any:
-    """Kedro turns a group into its model where a node's annotation says so."""
-    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-
-
-def _model(group: str) -> type[Parameters]:
-    module, _, name = GROUPS[group].partition(":")
-    return getattr(import_module(module), name)
-
-
-def _read(
-    model: type[Parameters], values: Any, group: str, problems: list[str]
-) -> Parameters | None:
-    if values is not None and not isinstance(values, Mapping):
-        problems.append(f"parameter '{group}' must be a group of keys, got {values!r}.")
-        return None
-    try:
-        return model.read(values, group)
+        yield
     except ParameterError as error:
-        problems.append(str(error).replace("'parameters.", "'"))
-        return None
-
-
-def check_references(
-    parameters: Resolved, project: Path, inputs: Collection[str] = ("params:model",)
-) -> None:
-    """Check what the parameters name (environments, sources of tasks, the base model), and that
-    the groups go together.
-
-    The estimator, the objective, the reward terms and the like are checked by their groups.
-
-    Args:
-        parameters: all of them.
-        project: root of the project.
-        inputs: what is read by the pipeline that is about to run. Without the group ``model``,
-            the base model may be missing: ``pretrain`` makes one.
-
-    Raises:
-        ParameterError: something is named that does not exist, or cannot be used, or is needed and
-            is switched off.
-    """
-    from agent_r1.configuration.conflicts import conflicts, source_conflicts
-    from agent_r1.environments import EnvironmentParameters, check_environment
-    from agent_r1.environments.registry import environment_class
-    from agent_r1.tasks.parameters import TasksParameters
-    from agent_r1.tasks.preparation import chosen_sources
-    from agent_r1.tasks.registry import find_source
-    from agent_r1.training.policy import ModelFolderError, check_model_folder
-
-    groups = parameters.groups
-    check_environment(EnvironmentParameters(**groups["environment"]))
-    sources = chosen_sources(TasksParameters(**groups["tasks"]), groups["environment"]["name"])
-    for name, source in sources.items():
-        try:
-            environment_class(source.environment or find_source(name).environment)
-        except ParameterError as error:
-            raise ParameterError(f"parameter 'tasks.sources.{name}': {error}") from None
-    for name in groups["reward"]["environments"]:
-        try:
-            environment_class(name)
-        except ParameterError as error:
-            raise ParameterError(f"parameter 'reward.environments': {error}") from None
-    if problems := [*conflicts(groups), *source_conflicts(groups, sources)]:
-        raise ParameterError("\n".join(problems))
-    if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
-        return
-    try:
-        check_model_folder(project / groups["model"]["path"])
-    except ModelFolderError as error:
-        raise ParameterError(str(error)) from None
-
-
-def check_base(parameters: Resolved, project: Path) -> None:
-    """Check that the base model can act as the parameters want it, and start the MCP servers.
-
-    It takes a second or two, as it reads a tokenizer: for experiments that begin.
-
-    Raises:
-        ParameterError: its chat template does not go with ``chat``, its context is too short for
-            ``rollout``, or a server does not start.
-    """
-    from agent_r1.chat import ChatParameters
-    from agent_r1.environments import EnvironmentParameters
-    from agent_r1.rollout import RolloutParameters
-    from agent_r1.rollout.run import check_policy, connect_servers
-
-    groups = parameters.groups
-    rollout, chat = RolloutParameters(**groups["rollout"]), ChatParameters(**groups["chat"])
-    check_policy(project / groups["model"]["path"], rollout, chat)
-    connect_servers(EnvironmentParameters(**groups["environment"]))
+        problems += error.problems

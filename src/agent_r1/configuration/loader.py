@@ -1,8 +1,11 @@
-"""How the project reads ``conf/``: Kedro's loader, algorithms as presets, and complete entries.
+"""How the project reads ``conf/``: Kedro's loader, presets, validation, and complete entries.
 
 1. An algorithm's preset goes between ``conf/base`` and the environment; see
    `agent_r1.configuration.presets`.
-2. Each catalog entry of the project's own datasets gets its name and its experiment, which is that
+2. The merged parameters are validated (`agent_r1.configuration.groups`), and Kedro gets the result.
+   So all problems are in one message, before Kedro makes any group into its model; and the defaults
+   are filled in, so that a node reads what its manifest records.
+3. Each catalog entry of the project's own datasets gets its name and its experiment, which is that
    of the entry ``history``. So an entry that moves a layer, such as in ``conf/local/catalog.yml``,
    needs no key for it.
 """
@@ -15,6 +18,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from agent_r1.configuration.groups import read_parameters
 from agent_r1.configuration.presets import chosen_algorithm, lay_over, read_preset
 from agent_r1.kedro_adapter import LayeredConfigLoader
 
@@ -23,6 +27,20 @@ _OWN = "agent_r1.datasets."
 
 class ProjectConfigLoader(LayeredConfigLoader):
     """The loader that ``settings.py`` names."""
+
+    validates: bool = True
+    """Whether ``parameters`` are validated. A command that only reads what is committed does not
+    need it, and the models take seconds to import."""
+
+    def __getitem__(self, key: str) -> dict[str, Any]:
+        """
+        Raises:
+            ParameterError: a parameter is unknown or has a bad value.
+        """
+        values = super().__getitem__(key)
+        if key == "parameters" and self.validates:
+            return read_parameters(values).lookup("parameters")
+        return values
 
     def lay_over_base(self, base: Sequence[DictConfig], environment: Sequence[DictConfig]) -> None:
         """The parameters of ``conf/base`` with the preset of the chosen algorithm over them.

@@ -1,7 +1,7 @@
-"""What other packages say on the console of a run that helps nobody who reads it.
+"""Silence unhelpful console output of other packages.
 
-The progress display (`agent_r1.display.progress`) says what runs; a progress bar of each
-checkpoint that is read or written would bury it.
+The progress display (`agent_r1.display.progress`) shows what runs. Progress bars for each
+checkpoint that is read or written would hide it.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ _MLFLOW_LEVEL = "MLFLOW_LOGGING_LEVEL"
 
 
 def quieten() -> None:
-    """Silence them; can be called again. What the user's own environment variables say is kept.
+    """Silence them. May be called repeatedly; the user's environment variables win.
 
-    None of the packages is imported for it: that takes seconds. They read their environment
-    variables when they are imported, and set the levels of their loggers then, over what
-    ``conf/logging.yml`` says; filters stay.
+    No package is imported for this, because that takes seconds. On import, packages read their
+    environment variables and set the levels of their loggers, overriding ``conf/logging.yml``;
+    filters on loggers are kept.
     """
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     if os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] == "1":
         transformers = sys.modules.get("transformers.utils.logging")
         if transformers is not None:  # a notebook may have imported it
             transformers.disable_progress_bar()
-    if _MLFLOW_LEVEL not in os.environ:  # INFO tells of every new database
+    if _MLFLOW_LEVEL not in os.environ:  # INFO reports every new database
         os.environ[_MLFLOW_LEVEL] = "WARNING"
         logging.getLogger("mlflow").setLevel(logging.WARNING)
     logging.getLogger("bm25s").addFilter(_at_least_a_warning)
@@ -35,7 +35,7 @@ def quieten() -> None:
 
 
 def _no_traceback(record: logging.LogRecord) -> bool:
-    """What is logged with one, in hundreds of lines, is raised too."""
+    """Drop tracebacks of hundreds of lines: the same exception is also raised."""
     return record.exc_info is None
 
 
@@ -44,10 +44,10 @@ def _at_least_a_warning(record: logging.LogRecord) -> bool:
 
 
 def _not_about_partial_runs(record: logging.LogRecord) -> bool:
-    """Every stage of an experiment is one, and Kedro-Viz would say so each time."""
+    """Every stage of an experiment is a partial run; Kedro-Viz warns about each one."""
     return not record.getMessage().startswith("Workflow tracking is disabled during partial")
 
 
 def _not_about_the_cpu(record: logging.LogRecord) -> bool:
-    """Saving a model imports DeepSpeed where it is installed, and it warns of the lack of a GPU."""
+    """If DeepSpeed is installed, saving a model imports it, and it warns about a missing GPU."""
     return not record.getMessage().startswith("Setting accelerator to CPU")

@@ -1,7 +1,7 @@
-"""What a run is doing right now: a live display on a terminal, plain lines elsewhere.
+"""The progress of a run: a live display on a terminal, plain lines elsewhere.
 
-Nodes report through `reporter()`, which does nothing unless a display is shown, so a node can be
-called from a notebook or a test. Library code takes a callback and does not know this module.
+Nodes report through `reporter()`. It does nothing unless a display is shown, so nodes also work in
+notebooks and tests. Library code takes a callback and does not import this module.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from rich.text import Text
 
 
 class Reporter(Protocol):
-    """What a node that generates calls now and then."""
+    """The progress callback of nodes that generate."""
 
     def __call__(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
         """
         Args:
-            done: trajectories that ended.
-            total: trajectories that will be run.
+            done: finished trajectories.
+            total: all trajectories.
             tokens: tokens sampled so far.
-            reward: mean reward of the ended ones; None if it is not known yet.
+            reward: mean reward of the finished ones; None if it is not known yet.
         """
         ...
 
 
 class Display:
-    """Follows a run; this one shows nothing."""
+    """Receives the events of a run; this base class shows nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -42,26 +42,26 @@ class Display:
         return None
 
     def experiment(self, name: str, iterations: int, done: int) -> None:
-        """An experiment starts: how many iterations it has, and how many are there already."""
+        """An experiment starts, with ``done`` of its ``iterations`` finished."""
 
     def node_started(self, name: str) -> None:
-        """A node starts; its full name."""
+        """The node with this full name starts."""
 
     def rollouts(self, done: int, total: int, tokens: int = 0, reward: float | None = None) -> None:
-        """Trajectories of the current node; see `Reporter`."""
+        """Progress of the running node's trajectories; see `Reporter`."""
 
     def step(self, done: int, total: int | None, metrics: Mapping[str, float]) -> None:
-        """Optimizer steps of the current node; ``total`` is None if it is not known."""
+        """Progress of the running node's optimizer steps; ``total`` is None if unknown."""
 
     def stage_ended(self, name: str, seconds: float, metrics: Mapping[str, float]) -> None:
-        """A pipeline ended, such as ``iter_00003``, with the numbers worth showing."""
+        """A pipeline such as ``iter_00003`` ended; ``metrics`` are its main numbers."""
 
     def say(self, text: str) -> None:
-        """Something that the user should read."""
+        """Show a text to the user."""
 
 
 class LineDisplay(Display):
-    """A line per stage, for logs and pipes."""
+    """One line per stage, for logs and pipes."""
 
     def __init__(self, console: Console | None = None) -> None:
         self.console = console or Console(highlight=False)
@@ -85,7 +85,7 @@ class LineDisplay(Display):
         self.console.print(text, markup=False, soft_wrap=True)
 
     def _eta(self) -> float | None:
-        """Seconds that the remaining iterations will take, by the mean of the last few."""
+        """Estimated seconds for the remaining iterations, from the mean of the last five."""
         if not self._timed:
             return None
         recent = self._timed[-5:]
@@ -93,7 +93,7 @@ class LineDisplay(Display):
 
 
 class LiveDisplay(LineDisplay):
-    """The lines of the stages that ended, and below them what runs now."""
+    """One line per finished stage, and the running stage below them."""
 
     def __init__(self, console: Console | None = None) -> None:
         super().__init__(console)
@@ -171,23 +171,23 @@ _current: Display = Display()
 
 
 def current() -> Display:
-    """The display that is shown; one that shows nothing if none is."""
+    """The shown display, or one that shows nothing."""
     return _current
 
 
 def reporter() -> Reporter:
-    """What a node passes down as its progress callback."""
+    """The progress callback that a generating node passes on."""
     return _current.rollouts
 
 
 def stepper(total: int | None = None) -> Callable[[int, Mapping[str, float]], None]:
-    """What a node that trains passes down: called with a step's index and metrics."""
+    """The callback that a training node passes on: called with a step's index and metrics."""
     return lambda step, metrics: _current.step(step + 1, total, metrics)
 
 
 @contextmanager
 def shown(display: Display | None = None) -> Iterator[Display]:
-    """Show a display while the block runs: by default a live one on a terminal, else lines."""
+    """Show a display during the block: by default a live one on a terminal, else lines."""
     global _current
     before = _current
     if display is None:
@@ -202,7 +202,7 @@ def shown(display: Display | None = None) -> Iterator[Display]:
 
 @contextmanager
 def bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar for one thing, on a terminal; gives what is called with (done, total)."""
+    """A progress bar on a terminal; yields a function to call with (done, total)."""
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=32), MofNCompleteColumn())
     with Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as bars:
         task = bars.add_task(name, total=None)
@@ -210,7 +210,7 @@ def bar(name: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def is_iteration(stage: str) -> bool:
-    """Whether the stage is an iteration of RL; ``iter_00000`` is SFT."""
+    """Whether the stage is an RL iteration; ``iter_00000`` is SFT."""
     return stage.startswith("iter_") and stage != "iter_00000"
 
 

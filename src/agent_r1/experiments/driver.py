@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_r1 import kedro_adapter
-from agent_r1.configuration import groups as parameter_groups
-from agent_r1.configuration.groups import Resolved
+from agent_r1.configuration import references
+from agent_r1.configuration.groups import Resolved, recorded_parameters
 from agent_r1.display import progress
 from agent_r1.experiments.experiment import experiment_of, history_of, resolved_parameters
 from agent_r1.experiments.session import Session
@@ -89,7 +89,7 @@ def run_experiment(
     with Session(project, runtime_params, env, conf_source) as session:
         catalog = session.catalog()
         parameters = resolved_parameters(catalog)
-        parameter_groups.check_references(parameters, project)
+        references.check_references(parameters, project)
         experiment = experiment_of(catalog)
         with experiment.lock():
             branch = continued(
@@ -97,10 +97,10 @@ def run_experiment(
                 parameters.flat(),
                 experiment.name,
                 allow_changes=allow_changes,
-                meaning=parameter_groups.recorded_parameters,
+                meaning=recorded_parameters,
             )
             if experiment.manifests.current("base.import_policy") is None:
-                parameter_groups.check_base(parameters, project)
+                references.check_base(parameters, project)
             return Driver(session, experiment, parameters, branch).run()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kedro.io import CatalogProtocol
 
-from agent_r1.configuration.groups import Resolved, read_parameters
+from agent_r1.configuration.groups import Resolved
 from agent_r1.datasets import HistoryDataset
 from agent_r1.lineage import Experiment
 from agent_r1.parameters import ParameterError
@@ -35,12 +35,12 @@ def history_of(catalog: CatalogProtocol) -> HistoryDataset:
 
 
 def resolved_parameters(catalog: CatalogProtocol) -> Resolved:
-    """The validated parameters of a run.
+    """The parameters of a run, as the configuration loader validated them.
 
     Raises:
-        ParameterError: see `read_parameters`; or the experiment's name is not that of the paths.
+        ParameterError: the experiment's name is not that of the paths.
     """
-    resolved = read_parameters(catalog.load("parameters"))
+    resolved = Resolved.of(catalog.load("parameters"))
     in_path = experiment_of(catalog).name
     if in_path != resolved.experiment.experiment:
         raise ParameterError(

@@ -23,6 +23,8 @@ class Session:
         runtime_params: dict[str, Any],
         env: str | None = None,
         conf_source: str | None = None,
+        *,
+        validates: bool = True,
     ) -> None:
         """
         Args:
@@ -30,9 +32,12 @@ class Session:
             runtime_params: the values of ``--params``.
             env: Kedro's configuration environment.
             conf_source: another configuration folder than the project's.
+            validates: whether `catalog` has validated parameters; false for a command that only
+                reads what is committed.
         """
         self.project = project
         self._runtime_params = runtime_params
+        self._validates = validates
         self._session = KedroServiceSession.create(
             project_path=project, env=env, conf_source=conf_source
         )
@@ -52,8 +57,14 @@ class Session:
         return pipelines[name]
 
     def catalog(self) -> CatalogProtocol:
-        """The datasets, outside a run: nothing is pinned."""
-        return kedro_adapter.catalog_of(self._session.load_context(self._runtime_params))
+        """The datasets, outside a run: nothing is pinned.
+
+        Raises:
+            ParameterError: a parameter cannot be used.
+        """
+        context = self._session.load_context(self._runtime_params)
+        context.config_loader.validates = self._validates
+        return kedro_adapter.catalog_of(context)
 
     def run(
         self,

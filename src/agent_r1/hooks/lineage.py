@@ -9,10 +9,8 @@ from kedro.framework.hooks import hook_impl
 from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
-from pydantic import BaseModel
 
-from agent_r1.configuration import groups as parameter_groups
-from agent_r1.configuration.groups import Resolved
+from agent_r1.configuration.groups import Resolved, recorded_parameters
 from agent_r1.display import progress
 from agent_r1.experiments.experiment import experiment_of, resolved_parameters
 from agent_r1.lineage import attempt
@@ -67,24 +65,17 @@ class LineageHooks:
             version=run_params["run_id"],
             environment=run_params["env"],
             branch=branch,
-            recorded=parameter_groups.recorded_parameters(branch.parameters),
+            recorded=recorded_parameters(branch.parameters),
             advances=capacity.advances,
         )
 
     @hook_impl
-    def before_node_run(self, node: Node, inputs: dict[str, Any]) -> dict[str, Any]:
-        """Note the versions of the loaded inputs, and the parameters with their defaults.
-
-        Returns:
-            Those parameters, so that the node reads exactly what its manifest says.
-        """
+    def before_node_run(self, node: Node) -> None:
+        """Note the versions of the loaded inputs, and the parameters with their defaults."""
         assert self._recorder is not None
         assert self._parameters is not None
         names = [name for name in node.inputs if name.startswith(("params:", "parameters"))]
-        resolved = {name: self._parameters.lookup(name) for name in names}
-        self._recorder.begin(node, resolved)
-        # Where a node's annotation is the group's model, Kedro has made one, defaults and all.
-        return {k: v for k, v in resolved.items() if not isinstance(inputs[k], BaseModel)}
+        self._recorder.begin(node, {name: self._parameters.lookup(name) for name in names})
 
     @hook_impl(tryfirst=True)
     def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:

@@ -1,13 +1,12 @@
-"""Estimators of KL(policy || reference) from sampled tokens, for the KL in the loss and for the KL
-in the reward.
+"""Estimators of KL(policy || reference) at sampled tokens, for the loss and for the reward.
 
-J. Schulman, "Approximating KL Divergence" (2020, http://joschu.net/blog/kl-approx.html): with
+J. Schulman, "Approximating KL Divergence" (2020), http://joschu.net/blog/kl-approx.html: with
 r = reference / policy at a token sampled from the policy, k1 = -log r, k2 = (log r)² / 2,
 k3 = r - 1 - log r. k1 and k3 are unbiased.
 
 1. In a reward the estimates are numbers without a gradient: r - β · k1 (D. Ziegler et al.,
-   "Fine-Tuning Language Models from Human Preferences", arXiv:1909.08593).
-2. In a loss the gradient of k1 is constant, whatever the policies, so k1 is refused there.
+   "Fine-Tuning Language Models from Human Preferences" (2019), https://arxiv.org/abs/1909.08593).
+2. In a loss, k1 is refused: its gradient does not depend on the reference.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ import torch
 from agent_r1.parameters import ParameterError, nearest
 
 _LOG_RATIO_LIMIT = 20.0
-"""exp(20) ≈ 5e8 nats: past it k3 only overflows. Below -20 it is the log-ratio itself, and kept: a
-token that the reference all but excludes must be pulled back most."""
+"""exp(20) ≈ 5e8 nats: larger log-ratios could overflow k3. There is no lower limit: below -20, k3
+is about minus the log-ratio, and tokens that are almost impossible under the reference must keep
+their gradient."""
 
 
 def k1(logprobs: torch.Tensor, reference: torch.Tensor) -> torch.Tensor:
@@ -53,7 +53,7 @@ def kl_estimator(name: str) -> Callable[[torch.Tensor, torch.Tensor], torch.Tens
     """The estimator of this name.
 
     Raises:
-        ParameterError: there is none; the nearest known one is named.
+        ParameterError: the name is unknown; the message suggests the nearest one.
     """
     if name not in KL_ESTIMATORS:
         raise ParameterError(f"unknown KL estimator '{name}'.{nearest(name, KL_ESTIMATORS)}")

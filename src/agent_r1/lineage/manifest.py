@@ -16,7 +16,8 @@ from typing import Any
 from agent_r1.lineage.seal import SEAL, check_seal, sealed
 
 FORMAT = 2
-"""Raised when the meaning of a field changes."""
+"""Raise it when a field is added, is removed, or changes its meaning: reading a manifest compares
+its text with what this code writes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""Objectives and KL estimators: pure functions of log-probs, one file per family."""
+"""Objectives: pure functions of log-probs, one file per objective."""

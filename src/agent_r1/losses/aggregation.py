@@ -1,17 +1,19 @@
-"""From token losses to one number, in a way that no split can change.
+"""From token losses to one number that does not depend on how the step is split.
 
-Every aggregation is a weighted sum whose weights depend on the mask alone. They are computed once
-for all tokens of an optimizer step; micro-batches then add up their share, so the gradient is the
-same however the step is split, padded or ordered. A *sequence* is a trajectory, all its action
-tokens, or one step of it (``update.sequence``). One that is wholly masked counts neither above nor
-below the line.
+Every aggregation is a weighted sum, and the weights depend only on the mask. They are computed once
+for all tokens of an optimizer step. Micro-batches add up their shares, so splitting, padding and
+order do not change the gradient. A *sequence* is all action tokens of a trajectory, or of one step
+(``update.sequence``). A wholly masked sequence counts in neither numerator nor denominator.
 
-| name | sum over tokens of | source |
+| name | weight of a token | source |
 |---|---|---|
-| token_mean | 1 / masked-in tokens | DAPO (2025), eq. 12 |
+| token_mean | 1 / trained tokens | DAPO (2025), eq. 12 |
 | sequence_mean_token_mean | 1 / (sequences * tokens of its sequence) | GRPO (2024), eq. 3 |
 | sequence_mean_token_sum | 1 / sequences | REINFORCE |
 | constant_norm | 1 / (sequences * norm_length) | Dr. GRPO (2025), eq. 3 |
+
+DAPO: https://arxiv.org/abs/2503.14476; GRPO: https://arxiv.org/abs/2402.03300; Dr. GRPO:
+https://arxiv.org/abs/2503.20783.
 """
 
 from __future__ import annotations
@@ -31,10 +33,10 @@ def token_weights(
     """float64[N]: the weight of each token's loss; 0 where masked.
 
     Args:
-        mask: bool[N], true where the token is trained on.
-        sequence: int64[N], the sequence of each token (any labels).
+        mask: bool[N]: whether the token is trained on.
+        sequence: int64[N]: the sequence of each token (any labels).
         aggregation: one of the names in the module's table.
-        norm_length: tokens; the constant of ``constant_norm``.
+        norm_length: the constant of ``constant_norm``, in tokens.
 
     Raises:
         ParameterError: the aggregation is unknown.
@@ -58,5 +60,5 @@ def token_weights(
 
 
 def aggregate(losses: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """The weighted sum of token losses; whatever stands at weight 0 (NaN too) has no part in it."""
+    """The weighted sum of token losses; values at weight 0 are ignored, even NaN."""
     return torch.where(weights > 0, losses * weights, 0.0).sum()

@@ -1,8 +1,9 @@
 """CISPO: clip the importance weight, not the update.
 
-A. Chen et al., "MiniMax-M1" (2025), eq. 4, 5, as a loss: -sg[clip(r, 1 - low, 1 + high)] A log p
-with r = policy / old policy. No token loses its gradient; its weight is bounded. The bounds are
-relative to 1: an absolute cap is another convention.
+A. Chen et al., "MiniMax-M1" (2025), https://arxiv.org/abs/2506.13585, eq. 4 and 5, as a loss:
+-sg[clip(r, 1 - low, 1 + high)] A log p with r = policy / old policy and sg the stop-gradient. Every
+token keeps its gradient; only its weight is bounded. The bounds are relative to 1; other
+implementations use an absolute cap.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Importance weights between who sampled and who trains.
+"""Importance weights that correct the difference between sampler and trainer.
 
 Kernels, dtypes and batch shapes differ, so the sampler's probability of a token is not exactly the
-trainer's. With w = trainer / sampler as a constant factor of the loss its gradient is that of the
-trainer's own policy again.
+trainer's. Multiplying the loss by the constant w = trainer / sampler corrects the gradient for that
+difference.
 
-- ``token``: a weight per token, truncated in F. Yao et al., "Your Efficient RL Framework Secretly
-  Brings You Off-Policy RL Training" (2025).
-- ``sequence``: one for all tokens of a sequence, the product of theirs, masked in J. Liu et al.,
-  "When Speed Kills Stability" (2025).
+- ``token``: one weight per token; F. Yao et al., "Your Efficient RL Framework Secretly Brings You
+  Off-Policy RL Training" (2025), truncate it.
+- ``sequence``: one weight for all tokens of a sequence, the product of the tokens' weights; J. Liu
+  et al., "When Speed Kills Stability" (2025), mask it.
 
-Either may be truncated or masked here. Masked tokens still count in the denominators.
+Both can be truncated or masked. Masked tokens still count in the denominators of the loss.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ import numpy as np
 from agent_r1.losses.base import LossParameters
 
 _LOG_WEIGHT_LIMIT = 20.0
-"""exp(20) is above any cap; past it exp only overflows."""
+"""exp(20) is above any useful cap; larger exponents only risk overflow."""
 
 
 class Importance(NamedTuple):
-    """The weights of N tokens and what they cost."""
+    """The weights of N tokens, and how much they reduce the sample."""
 
     weights: np.ndarray | None
-    """float32[N]; None without correction."""
+    """float32[N]; None without a correction."""
     effective_sample_size: float
-    """(Σw)² / (n Σw²) in [0, 1], over tokens or sequences: the share of the samples that is left.
-    Without correction, what a correction per token without a cap would leave."""
+    """(Σw)² / (n Σw²) in [0, 1], over tokens or sequences: the effective share of the samples.
+    Without a correction, the share that an uncapped correction per token would leave."""
     capped: float
-    """Share of the tokens or sequences whose weight was above the cap."""
+    """Share of the tokens or sequences with a weight above the cap."""
 
 
 def importance(
@@ -43,13 +43,13 @@ def importance(
     sequence: np.ndarray,
     parameters: LossParameters,
 ) -> Importance:
-    """Weights trainer / sampler of the tokens of ``mask``; 1 elsewhere.
+    """Weights trainer / sampler of the tokens in ``mask``; 1 elsewhere.
 
     Args:
-        trainer: float[N] nats: the trainer's log-probs, of the policy before the update.
-        sampler: float[N] nats: those that the sampler reported.
-        mask: bool[N].
-        sequence: int64[N], any labels.
+        trainer: float[N] nats: the trainer's log-probs under the policy before the update.
+        sampler: float[N] nats: the log-probs that the sampler reported.
+        mask: bool[N]: trained tokens.
+        sequence: int64[N]: the sequence of each token (any labels).
         parameters: see `LossParameters`.
     """
     difference = np.where(mask, trainer, 0.0) - np.where(mask, sampler, 0.0)
@@ -69,7 +69,7 @@ def importance(
 
 
 def effective_sample_size(weights: np.ndarray) -> float:
-    """(Σw)² / (n Σw²): 1 for equal weights (or none), 1 / n if one has all, 0 if all are 0.
+    """(Σw)² / (n Σw²): 1 for equal or no weights, 1 / n if one weight is not 0, 0 if all are 0.
 
     A. Kong, "A Note on Importance Sampling using Standardized Weights" (1992).
     """

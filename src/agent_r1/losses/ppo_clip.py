@@ -1,9 +1,10 @@
-"""The clipped surrogate of PPO.
+"""PPO's clipped surrogate.
 
-J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017), eq. 7, as a loss:
-max(-A r, -A clip(r, 1 - low, 1 + high)) with r = policy / old policy. Separate bounds: Q. Yu et
-al., "DAPO" (2025), eq. 10. Dual clip, for A < 0 at most -A c: D. Ye et al., "Mastering Complex
-Control in MOBA Games" (2020), eq. 5.
+J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017),
+https://arxiv.org/abs/1707.06347, eq. 7, as a loss: max(-A r, -A clip(r, 1 - low, 1 + high)) with
+r = policy / old policy. Separate bounds: Q. Yu et al., "DAPO" (2025),
+https://arxiv.org/abs/2503.14476, eq. 10. Dual clip (for A < 0 the loss is at most -A c): D. Ye et
+al., "Mastering Complex Control in MOBA Games" (2020), https://arxiv.org/abs/1912.09729, eq. 5.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from agent_r1.losses.ratio import ratio
 def ppo_clip(inputs: ObjectiveInputs, parameters: LossParameters) -> TokenLosses:
     """Clipped surrogate per token; 0, with gradient 0, where the mask is false.
 
-    ``clipped_low`` and ``clipped_high`` mark the tokens whose gradient one of the bounds of eq. 7
-    took away; the dual clip is in neither.
+    ``clipped_low`` and ``clipped_high`` mark the tokens that lost their gradient to a bound of
+    eq. 7; the dual clip is not counted.
     """
     # Replaced before the arithmetic: 0 * NaN in a backward pass would be NaN.
     mask = inputs.mask
@@ -36,7 +37,7 @@ def ppo_clip(inputs: ObjectiveInputs, parameters: LossParameters) -> TokenLosses
 def clipped_surrogate(
     ratios: torch.Tensor, advantages: torch.Tensor, mask: torch.Tensor, parameters: LossParameters
 ) -> TokenLosses:
-    """max(-A r, -A clip(r)) of finite ratios (float[N]) and advantages (float[N])."""
+    """max(-A r, -A clip(r)) for finite ratios (float[N]) and advantages (float[N])."""
     low, high = 1 - parameters.clip_low, 1 + parameters.clip_high
     losses = torch.maximum(-advantages * ratios, -advantages * ratios.clamp(low, high))
     return TokenLosses(

@@ -1,11 +1,11 @@
-"""The policy against the policy before the update: per token, or over a whole sequence."""
+"""The ratio of the policy to the policy before the update, per token or per sequence."""
 
 from __future__ import annotations
 
 import torch
 
 _LOG_RATIO_LIMIT = 20.0
-"""A ratio of exp(20) is clipped anyway; past it fp32 only overflows."""
+"""A ratio of exp(20) is clipped anyway; larger ones can overflow fp32."""
 
 
 def ratio(logprobs: torch.Tensor, old_logprobs: torch.Tensor) -> torch.Tensor:
@@ -16,16 +16,16 @@ def ratio(logprobs: torch.Tensor, old_logprobs: torch.Tensor) -> torch.Tensor:
 def sequence_ratio(
     logprobs: torch.Tensor, old_logprobs: torch.Tensor, mask: torch.Tensor, sequence: torch.Tensor
 ) -> torch.Tensor:
-    """float[N]: (policy / old policy) ** (1 / tokens) of the sequence that each token belongs to.
+    """float[N]: (policy / old policy) ** (1 / tokens) of each token's sequence.
 
-    C. Zheng et al., "Group Sequence Policy Optimization" (2025), eq. 7: the exponential of the mean
-    log-ratio over the sequence's tokens.
+    C. Zheng et al., "Group Sequence Policy Optimization" (2025), https://arxiv.org/abs/2507.18071,
+    eq. 7: the exponential of the mean log-ratio over the sequence's tokens.
 
     Args:
-        logprobs: float[N] nats, finite where the mask is true.
-        old_logprobs: float[N] nats, likewise.
-        mask: bool[N]: only these tokens have a part in it.
-        sequence: int64[N]: any labels.
+        logprobs: float[N] nats; finite where the mask is true.
+        old_logprobs: float[N] nats; finite where the mask is true.
+        mask: bool[N]: only these tokens count.
+        sequence: int64[N]: the sequence of each token (any labels).
     """
     _, index = torch.unique(sequence, return_inverse=True)
     log_ratios = torch.where(mask, logprobs - old_logprobs, 0.0)
@@ -36,6 +36,6 @@ def sequence_ratio(
 
 
 def sum_by(index: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """float[labels]: the sum of ``values`` (float[N]) at each label 0, 1, … of ``index``."""
+    """float[labels]: the sum of ``values`` (float[N]) for each label 0, 1, … in ``index``."""
     count = int(index.max()) + 1 if len(index) else 0
     return values.new_zeros(count).index_add(0, index, values)

@@ -1,6 +1,6 @@
-"""Objectives by their name in ``conf/``: a new one is a file here and a line below.
+"""Objectives by their name in ``conf/``. To add one, add a file here and a line below.
 
-One of another package is named by its import path: ``my_package.losses:HINGE``.
+One from another package is named by its import path: ``my_package.losses:HINGE``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OBJECTIVES: dict[str, Objective] = {
 
 
 def objective(name: str) -> Objective:
-    """The objective that a name or an import path stands for.
+    """The objective with this name or import path.
 
     Raises:
         ParameterError: as `named_object`.

@@ -1,12 +1,13 @@
 """Rejection-sampling fine-tuning: imitate the best trajectory of each group.
 
-Z. Yuan et al., "Scaling Relationship on Learning Mathematical Reasoning with LLMs" (2023); H. Dong
-et al., "RAFT" (2023), sec. 3.2, for the best of K samples. The loss of a token is -log p, at the
-temperature it was sampled at.
+Z. Yuan et al., "Scaling Relationship on Learning Mathematical Reasoning with LLMs" (2023),
+https://arxiv.org/abs/2308.01825; H. Dong et al., "RAFT" (2023), https://arxiv.org/abs/2304.06767,
+sec. 3.2, for the best of K samples. The loss of a token is -log p at the temperature it was sampled
+with.
 
-Which trajectories are imitated follows from the advantages, and not from the table of preferences:
-the estimator has compared the group already (null rewards excluded, groups without variance at 0),
-and an advantage above 0 says that the best was better than expected, not only than the worst.
+The advantages select the trajectories, not the table of preferences. The estimator has already
+compared the group (without null rewards; groups without variance are 0), and an advantage above 0
+means better than expected, not only better than the worst.
 """
 
 from __future__ import annotations

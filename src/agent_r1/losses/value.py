@@ -1,9 +1,9 @@
-"""The loss of a critic, with the clip that OpenAI's PPO has.
+"""The critic's loss, with the value clip of OpenAI's PPO.
 
-Half the squared error max((v - R)², (clip(v, v_old - c, v_old + c) - R)²) / 2: P. Dhariwal et al.,
-"OpenAI Baselines" (2017), ``ppo2``; L. Engstrom et al., "Implementation Matters in Deep RL" (2020),
-sec. 3, item 1. The larger of the two, so that the clip only ever takes a gradient away that would
-have carried the value further from where it was.
+max((v - R)², (clip(v, v_old - c, v_old + c) - R)²) / 2, as in P. Dhariwal et al., "OpenAI
+Baselines" (2017), ``ppo2``, and L. Engstrom et al., "Implementation Matters in Deep RL" (2020),
+https://arxiv.org/abs/2005.12729, sec. 3, item 1. The maximum makes the clip pessimistic: it only
+removes gradients that would move a value further from its old one.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import torch
 
 
 class ValueLosses(NamedTuple):
-    """What the values of N tokens cost."""
+    """The value losses of N tokens."""
 
     losses: torch.Tensor
     """float[N], squared units of the return; 0 where masked."""
     clipped: torch.Tensor
-    """bool[N]: the clip took the gradient away."""
+    """bool[N]: whether the clip removed the gradient."""
 
 
 def value_loss(
@@ -32,11 +32,11 @@ def value_loss(
     """Clipped squared error per token; 0, with gradient 0, where the mask is false.
 
     Args:
-        values: float[N], of the critic being trained; carries the gradient.
-        old_values: float[N], of the critic before the update.
-        returns: float[N], the targets.
-        mask: bool[N].
-        clip: largest change of a value in one update, in units of the return; None: no bound.
+        values: float[N]: of the critic in training; carries the gradient.
+        old_values: float[N]: of the critic before the update.
+        returns: float[N]: the targets.
+        mask: bool[N]: trained tokens.
+        clip: largest change of a value in one update, in units of the return; None: no clip.
     """
     # Replaced before the arithmetic: 0 * NaN in a backward pass would be NaN.
     values, old, targets = (torch.where(mask, x, 0.0) for x in (values, old_values, returns))

@@ -1,1 +1,1 @@
-"""The pipelines: one folder per stage, with its nodes and its wiring."""
+"""The Kedro pipelines: one folder per stage, with its nodes and its wiring."""

@@ -1,4 +1,4 @@
-"""How the instances of modular pipelines are called, and how they are made."""
+"""Names and construction of the instances of modular pipelines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from kedro.pipeline import Node, Pipeline
 
 
 def iteration_name(index: int) -> str:
-    """``iter_00003``: zero-padded, so that names sort as numbers do."""
+    """``iter_00003``: zero-padded, so that names sort like numbers."""
     return f"iter_{index:05d}"
 
 
 def full_iteration(text: str) -> str:
-    """What a user means by ``3``, ``iter_00003`` or ``base``."""
+    """The full name: ``3`` → ``iter_00003``; other texts are unchanged."""
     return iteration_name(int(text)) if text.isdigit() else text
 
 
@@ -24,9 +24,9 @@ def instance(
 
     Args:
         parts: nodes and pipelines without a namespace.
-        namespace: put before the names of nodes and datasets. Parameters keep their names: all
-            instances share them.
-        inputs: free inputs of the parts → the names that they have outside.
+        namespace: prefix of node and dataset names. Parameters keep their names: all instances
+            share them.
+        inputs: free input of the parts → its name outside the namespace.
     """
     template = Pipeline(parts)
     parameters = {name for name in template.inputs() if name.startswith("params:")}

@@ -1,4 +1,4 @@
-"""Reward terms: functions of steps, one file per term, composed by weight."""
+"""Reward terms: one function of the steps per file; the reward is their weighted sum."""
 
 from agent_r1.rewards.base import Steps, Term, TermParameters
 from agent_r1.rewards.composition import RewardParameters, rewards_table

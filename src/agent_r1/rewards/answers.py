@@ -1,12 +1,13 @@
-"""Comparing a predicted answer with the accepted ones, as SQuAD does.
+"""Metrics that compare a predicted answer with the accepted answers, as SQuAD does.
 
-P. Rajpurkar et al., "SQuAD" (2016), and its evaluation script: lower case, no punctuation, no
-articles, single spaces. Each metric has its own name: an exact match is never a substring match.
+P. Rajpurkar et al., "SQuAD" (2016), https://arxiv.org/abs/1606.05250, and its evaluation script:
+lower case, no punctuation, no articles, single spaces. Each metric has its own name: an exact match
+is never a substring match.
 
-Chinese, Japanese and Korean write no blanks between words, so there each character is a token (F1,
-substring), blanks do not count, and a number may stand right behind a word. Their punctuation and
-full-width letters and digits are normalised, also where nothing else in an answer is Chinese
-(``NBA。``). All other texts are compared exactly as SQuAD's script does.
+Chinese, Japanese and Korean do not put spaces between words. In these texts each character is a
+token (F1, substring), spaces are ignored, and a number may follow a word directly. Their
+punctuation and full-width letters and digits are normalised even if the rest of the answer is Latin
+(``NBA。``). All other texts are compared exactly as by SQuAD's script.
 """
 
 from __future__ import annotations
@@ -36,19 +37,19 @@ _NUMBER = re.compile(
     r"((?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d+)?)"
     r"(?:\s*/\s*(\d+))?"
 )
-"""Sign, decimal number, and the divisor of a fraction. Digits in a word (``x2``) are no number."""
+"""Sign, decimal number, divisor of a fraction. Digits in a word (``x2``) are not a number."""
 _SIGNS = str.maketrans("\u2212\uff0d\uff0e", "--.")
-"""The minus sign of typesetters, and full-width characters: unread, minus five would be five."""
+"""The typographic minus sign and full-width signs: ignoring them would turn -5 into 5."""
 _VERDICTS = frozenset({"yes", "no", "noanswer"})
-"""Answers that have no part that could be half right."""
+"""Answers that are right or wrong as a whole: F1 gives them no partial credit."""
 
 
 def extract_answer(text: str) -> str:
-    """The final answer in the text of an answering turn, in whatever call format.
+    """The final answer in the text of an answering turn, in any call format.
 
-    What stands in the last ``<answer>`` block behind any ``</think>``; else in ``finish[…]`` of
-    ReAct, ``final_answer(…)`` or the channel ``final``. A turn with none of them is all answer, as
-    in formats that answer in plain words.
+    Taken from the last ``<answer>`` block after any ``</think>``; else from ReAct's ``finish[…]``,
+    from ``final_answer(…)`` or from the channel ``final``. A turn without any of these is the
+    answer as a whole, as in formats that answer in plain text.
     """
     said = after_reasoning(text)
     if blocks := answer_blocks(said):
@@ -79,8 +80,8 @@ def exact_match(prediction: str, answers: Sequence[str]) -> float:
 def f1(prediction: str, answers: Sequence[str]) -> float:
     """Best harmonic mean of token precision and recall over the answers, in [0, 1].
 
-    A yes or no is right or wrong, as in HotpotQA's evaluation script: ``yes and no`` is no half of
-    ``yes``.
+    Yes and no get no partial credit, as in HotpotQA's evaluation script: ``yes and no`` scores 0
+    against ``yes``.
     """
     return max((_f1(normalize(prediction), normalize(answer)) for answer in answers), default=0.0)
 
@@ -96,20 +97,22 @@ def _f1(prediction: str, answer: str) -> float:
 
 
 def substring(prediction: str, answers: Sequence[str]) -> float:
-    """1 if a normalised answer stands in the normalised prediction as whole tokens, else 0."""
+    """1 if the normalised prediction contains a normalised answer as whole tokens, else 0."""
     predicted = f" {normalize(prediction)} "
     wanted = (normalize(answer) for answer in answers)
     return float(any(answer and f" {answer} " in predicted for answer in wanted))
 
 
 def numeric(prediction: str, answers: Sequence[str], tolerance: float = 1e-6) -> float:
-    """1 if the prediction's one number equals the number of an answer, else 0.
+    """1 if the one number in the prediction equals the number in an answer, else 0.
 
-    Thousands separators, units and words around it do not matter (``$1,200.00 in all`` is 1200),
-    and a fraction is a number. A prediction with two different numbers has not decided: 0.
+    Thousands separators, units and surrounding words are ignored (``$1,200.00 in all`` is 1200),
+    and a fraction counts as a number. A prediction with two different numbers scores 0.
 
     Args:
-        tolerance: largest difference, relative to the accepted number.
+        prediction: the final answer.
+        answers: accepted answers; those without exactly one number are ignored.
+        tolerance: largest allowed difference, relative to the accepted number.
     """
     said = _number(prediction)
     accepted = [number for answer in answers if (number := _number(answer)) is not None]
@@ -120,7 +123,7 @@ def numeric(prediction: str, answers: Sequence[str], tolerance: float = 1e-6) ->
 
 
 def _number(text: str) -> float | None:
-    """The one number in a text; None where there is none, or several that differ."""
+    """The number in a text; None if it holds no number, or several different ones."""
     text = text.translate(_SIGNS)
     if has_cjk(text) or _WIDE.search(text):
         text = " ".join(segments(unicodedata.normalize("NFKC", text)))
@@ -134,16 +137,18 @@ def _number(text: str) -> float | None:
 
 
 def coverage(prediction: str, reference: Any) -> float:
-    """The share of a reference's parts that stand in the prediction, in [0, 1].
+    """The share of a reference's parts that the prediction contains, in [0, 1].
 
-    FanOutQA's loose accuracy; where it is 1, its strict accuracy is (Zhu et al. 2024, sec. 4, and
-    ``answer_in_text`` of the package). Parts are found as by `substring`: unlike the package, this
-    does not lemmatise, and finds what begins with a currency sign. Nothing is said of what else the
-    prediction holds, so whoever trains on it prices the length.
+    FanOutQA's loose accuracy (A. Zhu et al., 2024, https://arxiv.org/abs/2402.14116, sec. 4, and
+    the package's ``answer_in_text``); its strict accuracy is 1 where this is 1. Parts are found as
+    by `substring`: unlike the package, this does not lemmatise, and it finds parts that begin with
+    a currency sign. Whatever else the prediction contains is not penalised, so add a price on
+    length when you train on this metric.
 
     Args:
-        reference: a text, number or truth value; a list of them, or a mapping, whose keys are
-            parts, too.
+        prediction: the final answer.
+        reference: a string, number or boolean, a list of these, or a mapping; the keys of a mapping
+            are parts too.
     """
     parts = _parts(reference)
     return max(0.0, 1 - _missing(prediction, reference) / len(parts)) if parts else 0.0
@@ -156,7 +161,7 @@ def _parts(reference: Any) -> list[Any]:
 
 
 def _missing(prediction: str, reference: Any) -> int:
-    """Texts of the reference that the prediction lacks; each of a list within a list counts."""
+    """How many strings of the reference the prediction lacks; nested lists are flattened."""
     if isinstance(reference, Mapping | list):
         return sum(_missing(prediction, part) for part in _parts(reference))
     if isinstance(reference, bool):
@@ -170,4 +175,4 @@ ANSWER_METRICS: dict[str, Callable[[str, Sequence[str]], float]] = {
     "substring": substring,
     "numeric": numeric,
 }
-"""Name in ``outcome.metric`` → the metric: (prediction, accepted answers) → a value in [0, 1]."""
+"""Name in ``outcome.metric`` → metric(prediction, accepted answers), in [0, 1]."""

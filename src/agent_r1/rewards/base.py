@@ -1,4 +1,4 @@
-"""What a reward term is given."""
+"""What a reward term is, what it reads, and the parameters that all terms share."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from agent_r1.tables.trajectories import Trajectories
 
 
 class TermParameters(Parameters):
-    """What every term has."""
+    """Parameters that every term has."""
 
     weight: float = 1.0
-    """The term's value is multiplied by it."""
+    """Factor on the term's value."""
     cap: float | None = Field(None, gt=0)
-    """Bound of what the term adds to or takes from one trajectory in all, after the weight; null:
-    none. What is paid per call or per step can otherwise be earned without end."""
+    """Largest absolute value of the term's weighted sum over one trajectory; null: no limit.
+    Without a cap, a term that pays per call or per step can be earned without end."""
 
     @field_validator("*")
     @classmethod
@@ -33,32 +33,32 @@ class TermParameters(Parameters):
 
 @dataclass(frozen=True)
 class Steps:
-    """The columns that terms read, in table order; lists have one element per row."""
+    """The columns that terms read, one element per row, in table order."""
 
     trajectories: Trajectories
     action_type: Sequence[str]
     action_text: Sequence[str]
     tool_calls: Sequence[str]
-    """JSON, see the rollouts schema."""
+    """JSON; see the schema of ``rollouts``."""
     tool_results: Sequence[str]
-    """JSON, see the rollouts schema."""
+    """JSON; see the schema of ``rollouts``."""
     env_reward: np.ndarray
-    """float64[rows]; NaN where the environment did not score."""
+    """float64[rows]: the environment's own reward; NaN where it gave none."""
     answers: Sequence[Sequence[str]]
     """Accepted answers of the row's task."""
     action_tokens: np.ndarray
     """int64[rows]: sampled tokens of the row's action."""
     prompt_tokens: np.ndarray
-    """int64[rows]: tokens that the policy saw before it acted."""
+    """int64[rows]: tokens visible to the policy when it acted."""
     prompts: Sequence[str]
-    """What the row's task asks."""
+    """The prompt of the row's task."""
     payloads: Sequence[str]
-    """JSON: the row's task's own data."""
+    """JSON: the payload of the row's task."""
 
     def answering_rows(self) -> np.ndarray:
-        """int64: the row of the last answer of each trajectory that has one, once per trajectory.
+        """int64: the row of the last answer in each trajectory that has one.
 
-        Writing an answer in every turn earns it once.
+        One row per trajectory, so an answer in every turn is rewarded once.
         """
         answered = np.array([kind == "answer" for kind in self.action_type], bool)
         rows = self.trajectories.order[answered[self.trajectories.order]]
@@ -67,8 +67,8 @@ class Steps:
 
 
 class Term(NamedTuple):
-    """A reward term: its parameters and its value."""
+    """A reward term: its parameters and its function."""
 
     parameters: type[TermParameters]
     value: Callable[[Steps, Any], np.ndarray]
-    """float64[rows], before the weight; NaN where it cannot be known (not scored)."""
+    """(steps, parameters) → float64[rows], before the weight; NaN: the step cannot be scored."""

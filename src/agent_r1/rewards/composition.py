@@ -1,23 +1,23 @@
 """The reward of each step: the weighted sum of the configured terms.
 
-1. Each row has the terms of its environment (``reward.environments``), else ``reward.terms``: in a
-   mixture every environment may be rewarded in its own way.
-2. A term's value is multiplied by its weight. Where it has a cap, the running sum over the
-   trajectory is kept within it, and a step gets what that sum moved by.
-3. A trajectory is scored as a whole or not at all. It is not scored (null, which is not 0) if its
-   infrastructure failed, or if one of its terms could not score one of its steps.
+1. A row gets the terms of its environment (``reward.environments``), else ``reward.terms``. So each
+   environment of a mixture can have its own rewards.
+2. A term's value is multiplied by its weight. A cap bounds the running sum over the trajectory, and
+   a step gets the change of that bounded sum.
+3. A trajectory is scored as a whole or not at all. It is not scored (null, not 0) if its
+   infrastructure failed, or if a term could not score one of its steps.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from pydantic import Field, SerializeAsAny, field_validator
+from pydantic import BeforeValidator, Field, SerializeAsAny
 
 from agent_r1 import tables
 from agent_r1.mdp import EndReason
@@ -32,15 +32,25 @@ from agent_r1.tables.trajectories import Trajectories, find_trajectories
 _DEFAULT_TERMS = ("outcome", "format")
 
 
-Terms = dict[str, SerializeAsAny[TermParameters]]
-"""Parameters of each term by its name."""
+def _read_terms(terms: Any) -> Any:
+    if not isinstance(terms, Mapping):
+        raise ParameterError("must map names of terms to their parameters")
+    return {
+        name: term(name).parameters.read(values, name)
+        for name, values in terms.items()
+        if values is not None
+    }
+
+
+Terms = Annotated[dict[str, SerializeAsAny[TermParameters]], BeforeValidator(_read_terms)]
+"""Parameters of each term by its name; a term that is null is off."""
 
 
 class EnvironmentRewards(Parameters):
     """``reward.environments.NAME`` in ``conf/``."""
 
     terms: Terms
-    """Instead of ``reward.terms``, and not beside them; a term that is null is off."""
+    """These replace ``reward.terms``."""
 
 
 class RewardParameters(Parameters):
@@ -49,50 +59,15 @@ class RewardParameters(Parameters):
     terms: Terms = Field(
         default_factory=lambda: {name: TERMS[name].parameters() for name in _DEFAULT_TERMS}
     )
-    """A term that is null is off. By default 1 for a right answer and 0.1 for a well-formed one."""
+    """The default gives 1 for a right answer and 0.1 for a well-formed one."""
     environments: dict[str, EnvironmentRewards] = Field(default_factory=dict)
-    """Other terms for the trajectories of these environments, by the name that stands in the column
-    ``environment`` of the tasks."""
+    """Other terms for these environments, by their name in column ``environment`` of the tasks."""
 
     def outcome_metric(self, environment: str) -> str | None:
-        """How answers are judged in an environment; None where nothing is paid for them."""
+        """The metric of an environment's ``outcome`` term; None if it has no such term."""
         own = self.environments.get(environment)
         outcome = (own.terms if own else self.terms).get("outcome")
         return outcome.metric if isinstance(outcome, OutcomeParameters) else None
-
-    @field_validator("terms", mode="before")
-    @classmethod
-    def _read_terms(cls, terms: Any) -> Any:
-        return _read_terms(terms, "reward.terms")
-
-    @field_validator("environments", mode="before")
-    @classmethod
-    def _read_environments(cls, environments: Any) -> Any:
-        if not isinstance(environments, Mapping):
-            raise ParameterError("must map names of environments to their terms")
-        return {
-            name: _read_environment(values, f"reward.environments.{name}")
-            for name, values in environments.items()
-        }
-
-
-def _read_environment(values: Any, path: str) -> Any:
-    if not isinstance(values, Mapping):  # read already, or refused by its type
-        return values
-    given = dict(values)
-    if "terms" in given:  # here the path is known; a validator of the model would not know it
-        given["terms"] = _read_terms(given["terms"], f"{path}.terms")
-    return EnvironmentRewards.read(given, path)
-
-
-def _read_terms(terms: Any, path: str) -> Terms:
-    if not isinstance(terms, Mapping):
-        raise ParameterError(f"{path} must map names of terms to their parameters")
-    return {
-        name: term(name).parameters.read(values, f"{path}.{name}")
-        for name, values in terms.items()
-        if values is not None
-    }
 
 
 def rewards_table(
@@ -108,7 +83,7 @@ def rewards_table(
     reward, outcome = np.zeros(len(rollouts)), np.full(len(rollouts), np.nan)
     components = np.full(len(rollouts), "{}", object)
     for terms, rows in _rows_by_terms(rollouts, parameters):
-        # Of all steps, though only some are taken: a term that refuses a row names it by its place.
+        # Computed for all steps: a term that refuses a row names it by its position in the table.
         plain = {name: term(name).value(steps, chosen)[rows] for name, chosen in terms.items()}
         values = {
             name: _capped(terms[name].weight * plain[name], rows, terms[name].cap, trajectories)
@@ -117,8 +92,8 @@ def rewards_table(
         reward[rows] = sum(values.values(), start=np.zeros(len(rows)))
         components[rows] = _components(values, len(rows))
         outcome[rows] = plain.get("outcome", np.nan)
-    reason = rollouts["end_reason"].to_numpy(dtype=object, na_value=None)
-    missing = np.isnan(reward) | (reason == EndReason.INFRASTRUCTURE.value)
+    failed = rollouts["end_reason"] == EndReason.INFRASTRUCTURE.value
+    missing = np.isnan(reward) | failed.to_numpy(bool, na_value=False)
     of_row = trajectories.of_row
     scored = (np.bincount(of_row, missing, len(trajectories.ids)) == 0)[of_row]
     reward = np.where(scored, reward, 0.0)
@@ -139,7 +114,7 @@ def rewards_table(
 def _rows_by_terms(
     rollouts: pd.DataFrame, parameters: RewardParameters
 ) -> Iterator[tuple[Terms, np.ndarray]]:
-    """The rows (int64) of each environment that has terms of its own, then those of all others."""
+    """Terms and their rows (int64): each environment with its own terms, then all other rows."""
     environments = rollouts["environment"].to_numpy(dtype=object)
     others = np.ones(len(rollouts), bool)
     for name, own in parameters.environments.items():
@@ -154,7 +129,7 @@ def _rows_by_terms(
 def _capped(
     values: np.ndarray, rows: np.ndarray, cap: float | None, trajectories: Trajectories
 ) -> np.ndarray:
-    """``values`` (of ``rows``), so that no trajectory's sum leaves [-cap, cap]."""
+    """``values`` (of ``rows``), with each trajectory's running sum bounded to [-cap, cap]."""
     if cap is None:
         return values
     every = np.zeros(len(trajectories.order))
@@ -200,7 +175,7 @@ def _nullable(values: np.ndarray, scored: np.ndarray) -> pa.Array:
 
 
 def _components(values: Mapping[str, np.ndarray], rows: int) -> list[str]:
-    """JSON of each row's weighted terms."""
+    """Each row's weighted terms as JSON."""
     names = sorted(values)
     columns = [values[name].tolist() for name in names]
     if not names:
@@ -209,8 +184,8 @@ def _components(values: Mapping[str, np.ndarray], rows: int) -> list[str]:
 
 
 def _correct(outcome: np.ndarray, trajectories: Trajectories, scored: np.ndarray) -> pa.Array:
-    """Whether the outcome's metric is 1, on each row; null without a score, or where ``outcome`` is
-    NaN because the row has no such term."""
+    """On each row, whether the trajectory's outcome metric is 1; null if the trajectory is not
+    scored, or if ``outcome`` is NaN because the row has no such term."""
     of_row = trajectories.of_row
     solved = np.bincount(of_row, outcome == 1, len(trajectories.ids)) > 0
     return pa.array(solved[of_row], mask=~scored | np.isnan(outcome))

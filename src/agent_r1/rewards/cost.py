@@ -1,4 +1,4 @@
-"""What a trajectory spent: calls of tools, and tokens that the model read and wrote."""
+"""A price on what a trajectory spends: tool calls, and tokens read and written."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ class CostParameters(TermParameters):
     """``reward.terms.cost`` in ``conf/``: prices, in units of reward before the weight."""
 
     tool_call: float = Field(0.01, ge=0)
-    """Of each tool call, whatever came of it."""
+    """Price of each tool call, whatever its result."""
     prompt_tokens: float = Field(0.0, ge=0)
-    """Of 1000 tokens in front of an action: what a server charges for input."""
+    """Price of 1000 tokens visible before an action: a server's price for input."""
     action_tokens: float = Field(0.0, ge=0)
-    """Of 1000 tokens of an action: what a server charges for output."""
+    """Price of 1000 tokens of an action: a server's price for output."""
 
 
 def cost(steps: Steps, parameters: CostParameters) -> np.ndarray:
-    """Minus what each step spent.
+    """Minus the cost of each step.
 
-    Time is not in it: no table but the timings knows of the clock, so that scoring again gives the
-    same.
+    Time has no price: only the timings table depends on the clock, so scoring again gives the same
+    rewards.
 
     Raises:
         SchemaError: a row's ``tool_results`` is not a JSON list of results.

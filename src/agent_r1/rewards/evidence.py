@@ -1,14 +1,15 @@
-"""Does what the agent cites stand in what it found?
+"""Does a tool result contain what the agent cites?
 
-An answer may be right by luck, or by memory. This term pays for one that can be checked: the cited
-span, as it is normalised for exact match, stands in the result of a tool call that succeeded (in
-what the agent was shown of it, if it was cut), in an earlier step of the same trajectory. What the
-agent wrote itself is no evidence, and neither is a tool that says it after the agent: a result
-whose call asked for the span does not count, unless the question names it. Else a guess would be
-its own evidence, by a look-up or a program that prints it.
+An answer can be right by luck or from memory. This term pays for an answer that can be checked: the
+result of a successful tool call in an earlier step of the trajectory contains the cited span, both
+normalised as for exact match. Of a result that was cut, only the part that the agent saw counts.
 
-What it does not see: that a passage speaks of something else. Any common word can be cited, so pay
-for citations only beside the outcome.
+Text that the agent wrote is not evidence, nor is a tool that repeats it: a result does not count if
+its call asked for the span, unless the question names the span. Otherwise a guess could become its
+own evidence through a look-up, or a program that prints it.
+
+Limit: the term does not check that the passage is about the question. Any common word can be cited,
+so use this term only together with ``outcome``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from itertools import zip_longest
+from itertools import chain, repeat
 from typing import Literal
 
 import numpy as np
@@ -33,22 +34,23 @@ class EvidenceParameters(TermParameters):
     """``reward.terms.evidence`` in ``conf/``."""
 
     span: Literal["answer", "evidence"] = "answer"
-    """What must stand there: the answer itself, or every ``<evidence>…</evidence>`` of the
-    answering turn (none is no evidence)."""
+    """What a result must contain: the answer, or every ``<evidence>…</evidence>`` of the answering
+    turn. A turn without ``<evidence>`` earns 0."""
 
 
 def evidence(steps: Steps, parameters: EvidenceParameters) -> np.ndarray:
-    """1 on the answering step where the span was found, 0 elsewhere: once per trajectory.
+    """1 on the answering step if every span was found, 0 elsewhere: once per trajectory.
 
     Raises:
         SchemaError: a row's ``tool_results`` is not a JSON list of results.
     """
     found: dict[int, list[tuple[str, str]]] = {}
     for row, results in results_by_row(steps, "status", "content"):
+        every_asked = chain(_asked(steps.tool_calls[row]), repeat(""))
         found[row] = [
             (_words(_shown(result)), asked)
-            for result, asked in zip_longest(results, _asked(steps.tool_calls[row]), fillvalue="")
-            if result and result["status"] in ("ok", "oversized")
+            for result, asked in zip(results, every_asked, strict=False)
+            if result["status"] in ("ok", "oversized")
         ]
     values = np.zeros(len(steps.action_type))
     trajectories = steps.trajectories
@@ -71,18 +73,18 @@ def evidence(steps: Steps, parameters: EvidenceParameters) -> np.ndarray:
 
 
 def _shown(result: Mapping[str, str]) -> str:
-    """What the tool said, without the note that it was cut: its figures are no evidence."""
+    """The tool's result without the note that it was cut: the note's numbers are not evidence."""
     content = result["content"]
     return content.rsplit("\n[cut: ", 1)[0] if result["status"] == "oversized" else content
 
 
 def _words(text: str) -> str:
-    """Normalised, with blanks at both ends, so that whole words are found."""
+    """Normalised, with a space at each end so that only whole words match."""
     return f" {normalize(text)} "
 
 
 def _asked(calls: str) -> list[str]:
-    """What each call of a step says in its arguments, word by word."""
+    """The words in the arguments of each call of a step."""
     return [_words(_MARKS.sub(" ", str(call["arguments"]))) for call in json.loads(calls)]
 
 

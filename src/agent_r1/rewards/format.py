@@ -1,4 +1,4 @@
-"""Did the agent keep to the format?"""
+"""A reward for a well-formed answer, a penalty for malformed turns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class FormatParameters(TermParameters):
     """``reward.terms.format`` in ``conf/``."""
 
     weight: float = 0.1
-    """Small beside the outcome: it only helps where no answer is right yet."""
+    """Small compared with the outcome: it helps while no answer is right yet."""
     malformed_penalty: float = Field(0.0, ge=0)
-    """Taken off, before the weight, for each turn that is malformed or cut."""
+    """Subtracted for each malformed or cut turn, before the weight."""
 
 
 def well_formed(steps: Steps, parameters: FormatParameters) -> np.ndarray:

@@ -1,18 +1,16 @@
-"""A language model's opinion of the answer, from a server that speaks OpenAI's chat API.
+"""A language model scores the answer, through a server with OpenAI's chat API.
 
-1. What is judged is the final answer, beside the question and the accepted answers. A trajectory
-   without an answer gets 0 and is not asked about.
-2. The reply's first number is the score, on the scale that ``scale`` says, divided by it.
-3. Each request is cached in a file named by the sha256 of all that it says: model, messages,
-   sampling. So scoring again, and replaying, gives the same rewards, without a server.
-4. A server that cannot be reached, is overloaded or replies without a number leaves the trajectory
-   unscored (null, which is not 0). Once a request has failed for good, no further one is tried in
-   the same scoring: each would wait for its time limit. Nothing of that is cached.
-5. A request that the server refuses (a wrong model or key) is a fault of the configuration, and an
-   error.
+1. The judge sees the question, the accepted answers and the final answer. A trajectory without an
+   answer gets 0; the judge is not asked.
+2. The score is the first number in the reply, divided by ``scale``.
+3. Each reply is cached in a file named by the sha256 of the whole request: model, messages,
+   sampling. So scoring again and replaying give the same rewards without a server.
+4. If the server is unreachable or overloaded, or its reply has no number, the trajectory is not
+   scored (null, not 0). After one request has failed all its attempts, no other is sent in the same
+   scoring: each would wait for its time limit. Failures are not cached.
+5. If the server refuses a request (wrong model or key), the configuration is wrong: an error.
 
-This is the one term that is no pure function of the tables; the cache makes it one, for whatever
-has been asked before.
+This is the only term that is not a pure function of the tables. For requests in the cache it is.
 """
 
 from __future__ import annotations
@@ -58,24 +56,24 @@ class JudgeParameters(TermParameters):
     model: str
     """The model's name, as the server knows it."""
     api_key_variable: str | None = None
-    """The environment variable that holds the key; null: none is sent."""
+    """Name of the environment variable that holds the API key; null: no key is sent."""
     prompt: str = _PROMPT
-    """May hold {question}, {answer}, {accepted} and {scale:g}."""
+    """A template with the fields {question}, {answer}, {accepted} and {scale:g}."""
     scale: float = Field(10.0, gt=0)
-    """The best score; replies are divided by it, and bounded to [0, 1]."""
+    """The best score. Replies are divided by it and clipped to [0, 1]."""
     max_tokens: int = Field(16, gt=0)
-    """Tokens of a reply. More for a model that thinks first; then say in the prompt how the score
-    comes first."""
+    """Largest number of tokens in a reply. A model that reasons needs more; its prompt must then
+    ask for the score first."""
     timeout_s: float = Field(30.0, gt=0)
-    """Seconds per try."""
+    """Seconds per attempt."""
     attempts: int = Field(3, ge=1)
-    """Tries of a request that failed for reasons that may pass."""
+    """Attempts per request; only temporary failures are tried again."""
     backoff_s: float = Field(1.0, ge=0)
-    """Seconds before the second try; each further wait is twice as long."""
+    """Seconds before the second attempt; each further wait is twice as long."""
     concurrency: int = Field(8, ge=1)
-    """Requests at the same time."""
+    """Requests in flight at the same time."""
     cache: str = "data/.judge"
-    """Folder of the replies, relative to the project; all experiments share it."""
+    """Folder of cached replies, relative to the project; all experiments share it."""
 
     @field_validator("url")
     @classmethod
@@ -89,17 +87,18 @@ class JudgeParameters(TermParameters):
             prompt.format(question="", answer="", accepted="", scale=1.0)
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(
-                "may hold {question}, {answer}, {accepted}, {scale:g}; other braces are doubled"
+                "use only the fields {question}, {answer}, {accepted} and {scale:g}; write other "
+                "braces twice: {{ }}"
             ) from error
         return prompt
 
 
 class _Unavailable(Exception):
-    """The server did not answer, for a reason that may pass."""
+    """The server did not answer; the failure may be temporary."""
 
 
 def judge(steps: Steps, parameters: JudgeParameters) -> np.ndarray:
-    """In [0, 1] on the answering step, 0 elsewhere; NaN where the judge could not be asked.
+    """In [0, 1] on the answering step, 0 elsewhere; NaN where the judge gave no score.
 
     Raises:
         ParameterError: the server refuses the request.
@@ -112,7 +111,7 @@ def judge(steps: Steps, parameters: JudgeParameters) -> np.ndarray:
     missing = sum(score is None for score in scores.values())
     if missing:
         logger.warning(
-            "the judge at %s gave no score for %d answers: their trajectories are not scored",
+            "the judge at %s gave no score for %d answers; their trajectories are not scored",
             parameters.url,
             missing,
         )
@@ -143,7 +142,7 @@ def _key(request: Mapping[str, Any]) -> str:
 
 
 class _Judge:
-    """Asks the server, or the cache; used by several threads."""
+    """Scores from the cache or the server; safe to use from several threads."""
 
     def __init__(self, parameters: JudgeParameters):
         self._parameters = parameters
@@ -152,7 +151,10 @@ class _Judge:
         variable = parameters.api_key_variable
         key = os.environ.get(variable) if variable else None
         if variable and not key:
-            raise ParameterError(f"reward term judge: the environment variable {variable} is empty")
+            raise ParameterError(
+                f"reward term judge: environment variable {variable} is unset or empty; set it to "
+                "the API key, or set api_key_variable to null"
+            )
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._client = httpx.Client(headers=headers, timeout=parameters.timeout_s)
 
@@ -163,7 +165,7 @@ class _Judge:
         self._client.close()
 
     def score(self, key: str, request: Mapping[str, Any]) -> float | None:
-        """The number in the reply; None if there is no reply, or no number in it."""
+        """The first number in the reply; None if there is no reply or no number."""
         path = self._folder / key[:2] / f"{key}.json"
         if path.is_file():
             return json.loads(path.read_text(encoding="utf-8"))["score"]
@@ -199,15 +201,15 @@ class _Judge:
                 continue
             failure = f"status {status}"
             if status not in (408, 409, 429) and status < 500:
-                told = body.decode("utf-8", "replace")[:200]
+                reason = body.decode("utf-8", "replace")[:200]
                 raise ParameterError(
                     f"reward term judge: {self._parameters.url} refuses the request for model "
-                    f"'{self._parameters.model}' with {failure}: {told}"
+                    f"'{self._parameters.model}' with {failure}: {reason}"
                 )
         raise _Unavailable(failure)
 
     def _post(self, request: Mapping[str, Any]) -> tuple[int, bytes]:
-        """Status and body. httpx limits each read; a server that drips needs one for all."""
+        """Status and body. httpx limits each read only, so the whole reply is timed here."""
         url = f"{self._parameters.url.rstrip('/')}/chat/completions"
         end = time.monotonic() + self._parameters.timeout_s
         body = bytearray()

@@ -1,4 +1,4 @@
-"""A price on words: shorter trajectories earn more than longer ones that are as right."""
+"""A price on action tokens: of two equally good trajectories the shorter one earns more."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ class LengthParameters(TermParameters):
     """``reward.terms.length`` in ``conf/``."""
 
     tokens: int = Field(1000, gt=0)
-    """Action tokens that cost 1, before the weight."""
+    """Number of action tokens that cost 1, before the weight."""
 
 
 def length(steps: Steps, parameters: LengthParameters) -> np.ndarray:
-    """Minus the tokens of each step's action, in units of ``tokens``. Linear, from the first on;
-    `agent_r1.rewards.overlong` is a punishment that starts near a limit."""
+    """Minus each step's action tokens, divided by ``tokens``.
+
+    Linear from the first token; `agent_r1.rewards.overlong` penalises only near a limit.
+    """
     return -steps.action_tokens / parameters.tokens

@@ -1,4 +1,4 @@
-"""Was the final answer right?"""
+"""The reward for a right final answer."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ class OutcomeParameters(TermParameters):
     metric: Literal["exact_match", "f1", "substring", "numeric", "coverage", "environment"] = (
         "exact_match"
     )
-    """How the answer is compared, see `agent_r1.rewards.answers`. ``coverage`` compares it with the
-    structured ``answer`` in the task's payload (FanOutQA), if it has one. ``environment`` takes the
-    reward that the environment gave to the last step instead: hidden tests, a verifier, a game
-    won."""
+    """How the answer is compared; see `agent_r1.rewards.answers`. ``coverage`` uses the structured
+    ``answer`` in the task's payload (FanOutQA) if there is one. ``environment`` takes the
+    environment's reward of the last step instead: hidden tests, a verifier, a won game."""
     tolerance: float = Field(1e-6, ge=0)
-    """Of ``numeric``: the largest difference, relative to the accepted number."""
+    """For ``numeric``: largest allowed difference, relative to the accepted number."""
 
 
 def outcome(steps: Steps, parameters: OutcomeParameters) -> np.ndarray:
-    """The metric on the answering step, 0 elsewhere: once per trajectory. In [0, 1], or what the
-    environment says, on the last step; NaN where that did not score."""
+    """The metric, in [0, 1], on the answering step and 0 elsewhere: once per trajectory.
+
+    With ``environment``: the environment's reward on the last step, NaN if it gave none.
+    """
     values = np.zeros(len(steps.action_type))
     if parameters.metric == "environment":
         last = steps.trajectories.last_rows

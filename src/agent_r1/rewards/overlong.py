@@ -1,8 +1,8 @@
-"""DAPO's soft punishment of trajectories that come close to the longest that is allowed.
+"""DAPO's soft penalty on trajectories close to the length limit.
 
-Q. Yu et al., "DAPO" (2025), eq. 13: 0 up to max_length - buffer tokens, from there linearly down to
--1 at max_length, and -1 beyond. A hard limit alone would score a long and sound trajectory as
-wrong; this tells the policy beforehand.
+Q. Yu et al., "DAPO" (2025), https://arxiv.org/abs/2503.14476, eq. 13: 0 up to max_length - buffer
+tokens, then linearly down to -1 at max_length, and -1 beyond. A hard limit alone scores a long but
+sound trajectory as wrong; the penalty warns the policy before the limit.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ class OverlongParameters(TermParameters):
     """``reward.terms.overlong`` in ``conf/``."""
 
     max_length: int = Field(256, gt=0)
-    """Action tokens of a trajectory from which on the punishment is full."""
+    """Action tokens of a trajectory at which the penalty reaches -1."""
     buffer: int = Field(64, gt=0)
-    """Tokens before that over which it grows."""
+    """Tokens before ``max_length`` over which the penalty grows."""
 
     @model_validator(mode="after")
     def _starts_above_zero(self) -> OverlongParameters:
@@ -32,7 +32,7 @@ class OverlongParameters(TermParameters):
 def overlong(steps: Steps, parameters: OverlongParameters) -> np.ndarray:
     """In [-1, 0] on the last step of each trajectory, 0 elsewhere.
 
-    What counts are the tokens that the agent wrote, in all its steps; not what tools answered.
+    Counts the action tokens of all steps; tool results do not count.
     """
     trajectories = steps.trajectories
     count = len(trajectories.ids)

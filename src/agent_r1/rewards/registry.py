@@ -1,6 +1,6 @@
-"""Reward terms by their name in ``conf/``: a new one is a file here and a line below.
+"""Reward terms by their name in ``conf/``. To add one, add a file here and a line below.
 
-One of another package is named by its import path: ``my_package.politeness:TERM``.
+One from another package is named by its import path: ``my_package.politeness:TERM``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TERMS: dict[str, Term] = {
 
 
 def term(name: str) -> Term:
-    """The term that a name or an import path stands for.
+    """The term with this name or import path.
 
     Raises:
         ParameterError: as `named_object`.

@@ -1,9 +1,9 @@
-"""Saying the same again.
+"""A penalty on repeated n-grams.
 
-E. Yeo et al., "Demystifying Long Chain-of-Thought Reasoning in LLMs" (2025), sec. 4.4, punish
-repeated n-grams, because a policy that is paid for length or tries soon repeats itself. Here what
-was said in earlier steps counts too: the same search once more is a repetition. In Chinese,
-Japanese and Korean, which write no blanks, each character is a word.
+E. Yeo et al., "Demystifying Long Chain-of-Thought Reasoning in LLMs" (2025),
+https://arxiv.org/abs/2502.03373, sec. 4.4, penalise repeated n-grams, because a policy that is paid
+for length soon repeats itself. Here n-grams of earlier steps count too: running the same search
+again is a repetition. In Chinese, Japanese and Korean each character is a word.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class RepetitionParameters(TermParameters):
     """``reward.terms.repetition`` in ``conf/``."""
 
     words: int = Field(4, ge=1)
-    """Length of what is compared: so many words in a row. The markup of a call has a few of its
-    own, so a smaller number would punish calling a tool twice with different arguments."""
+    """Words per n-gram. The markup of a tool call has a few words of its own, so a smaller n would
+    penalise two calls of the same tool with different arguments."""
 
 
 def repetition(steps: Steps, parameters: RepetitionParameters) -> np.ndarray:
-    """Minus the share of each step's n-grams that the trajectory has said before, in [-1, 0]."""
+    """In [-1, 0]: minus the share of each step's n-grams that the trajectory already had."""
     values = np.zeros(len(steps.action_type))
     trajectories = steps.trajectories
     for begin, end in zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True):

@@ -1,4 +1,4 @@
-"""Shaping: were the tool calls valid?"""
+"""A shaping reward: valid tool calls earn, failed ones cost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class ToolCallParameters(TermParameters):
     """``reward.terms.tool_calls`` in ``conf/``."""
 
     valid_call: float = 0.1
-    """For each call that the tool answered in full."""
+    """For each call with a complete result (status ``ok``)."""
     failed_call: float = -0.2
-    """For each call that failed, had its result cut (``oversized``), or was over the budget. A tool
-    that was unavailable is nobody's fault: 0."""
+    """For each call that failed, exceeded the budget, or had its result cut (``oversized``). An
+    unavailable tool is not the agent's fault: 0."""
 
 
 def tool_calls(steps: Steps, parameters: ToolCallParameters) -> np.ndarray:

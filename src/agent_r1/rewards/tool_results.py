@@ -1,4 +1,4 @@
-"""What the tools answered, as the column ``tool_results`` of the rollouts tells it."""
+"""Read the column ``tool_results`` of the rollouts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from agent_r1.schemas import SchemaError
 
 
 def results_by_row(steps: Steps, *keys: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
-    """Row and results of each row that has any.
+    """The row number and the tool results of each row that has results.
 
     Args:
-        keys: what each result must have.
+        steps: the steps to read.
+        keys: keys that each result must have.
 
     Raises:
         SchemaError: a row's ``tool_results`` is not a JSON list of objects with these keys.

@@ -35,7 +35,7 @@ class RolloutParameters(Parameters):
     """Sample from this many most probable tokens; 0 keeps all tokens."""
     min_p: float = Field(0.0, ge=0, le=1)
     """Sample from tokens with at least this share of the largest probability; 0 keeps all."""
-    max_steps: int = Field(6, ge=1)
+    max_steps: int = Field(5, ge=1)
     """Maximal actions per trajectory; then it is truncated (``max_steps``)."""
     max_tokens_per_step: int = Field(64, ge=1)
     """Maximal tokens per action. A longer action is cut, not parsed, and ends the trajectory
@@ -49,7 +49,7 @@ class RolloutParameters(Parameters):
     window_keep: float = Field(0.5, ge=0, le=1)
     """With ``window``: the maximal share of the context after the prompt that the latest steps take
     after a move."""
-    concurrency: int = Field(512, ge=1)
+    concurrency: int = Field(256, ge=1)
     """Maximal number of trajectories that run at the same time. The others wait."""
     deterministic: bool = True
     """Whether equal inputs give equal bytes, however long tools take: all live trajectories wait

@@ -1,4 +1,4 @@
-"""How bytes reach the disk: wholly or not at all, and JSON that any reader accepts."""
+"""Atomic writes (the whole file or no file), and strict JSON."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ import numpy as np
 from safetensors import SafetensorError
 
 PART = ".part"
-"""Suffix of files that are being written; a crash leaves them."""
+"""Suffix of files that are being written; a crash may leave them behind."""
 
 
 @contextmanager
 def atomic_path(target: Path) -> Iterator[Path]:
-    """A temporary path beside ``target`` that becomes it when the block ends without an error.
+    """A temporary path beside ``target``, renamed to it when the block ends without an error.
 
-    The content is flushed to the disk before the rename, and the rename after it, so a crash
-    leaves the old file, the new file, or no file: never half of one. After an error nothing is
-    left behind.
+    The content is flushed to disk before the rename, and the folder after it. So a crash leaves the
+    old file, the new file or no file, never a part of one. After an error the temporary file is
+    deleted.
 
     Raises:
-        OSError: the content cannot be written; ``target`` is named, and why not.
+        OSError: the content cannot be written; the message names ``target`` and the reason.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(prefix=".", suffix=PART, dir=target.parent)
@@ -37,7 +37,7 @@ def atomic_path(target: Path) -> Iterator[Path]:
     try:
         with named_in_errors(target):
             yield temporary
-            os.chmod(temporary, 0o666 & ~_UMASK)  # mkstemp makes files that only the owner may read
+            os.chmod(temporary, 0o666 & ~_UMASK)  # mkstemp lets only the owner read
             flush(temporary)
             os.replace(temporary, target)
     except BaseException:
@@ -48,10 +48,10 @@ def atomic_path(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def named_in_errors(path: Path) -> Iterator[None]:
-    """Errors of the block say what was being written: that the disk is full does not say where.
+    """Add ``path`` to write errors of the block: "no space left" alone does not say where.
 
     Raises:
-        OSError: the block could not write (also where safetensors says so); it names ``path``.
+        OSError: the block, or safetensors in it, could not write; the message names ``path``.
     """
     try:
         yield
@@ -65,12 +65,12 @@ def named_in_errors(path: Path) -> Iterator[None]:
 def _errno(error: Exception) -> int | None:
     if isinstance(error, OSError):
         return error.errno
-    found = re.search(r"\(os error (\d+)\)", str(error))  # what is written in Rust says it so
+    found = re.search(r"\(os error (\d+)\)", str(error))  # the wording of Rust libraries
     return int(found[1]) if found else None
 
 
 def flush(path: Path) -> None:
-    """Wait until the file, or the entries of the folder, are on the disk."""
+    """Wait until the file, or the entries of the folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -88,20 +88,25 @@ _UMASK = _read_umask()
 
 
 def strict_json(value: Any) -> str:
-    """``value`` as indented JSON with sorted keys, the same text for equal values.
+    """``value`` as indented JSON with sorted keys: equal values give the same text.
 
-    NumPy scalars and arrays become plain numbers and lists (pitfall: they are not serialisable).
+    NumPy scalars and arrays become plain numbers and lists; ``json`` cannot serialise them.
 
     Raises:
-        ValueError: a number is NaN or infinite, which JSON has not, or a value is of a type that
-            would not come back as it was; the message names where it stands.
+        ValueError: a number is NaN or infinite, which JSON cannot hold, or a value has a type that
+            JSON would not restore; the message names its place.
     """
     plain = _plain(value, "$")
     return json.dumps(plain, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write ``value`` to ``path``, atomically; see `strict_json`."""
+    """Write ``value`` to ``path`` as `strict_json`, atomically.
+
+    Raises:
+        OSError: the file cannot be written.
+        ValueError: see `strict_json`.
+    """
     text = strict_json(value)
     with atomic_path(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

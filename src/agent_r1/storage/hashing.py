@@ -1,4 +1,4 @@
-"""Content hashes: of a file, and of a checkpoint folder."""
+"""Content hashes of files and checkpoint folders."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 MARKER = "_COMMITTED"
-"""Written last into a checkpoint's folder, so no part of its hash."""
+"""Name of the file that is written last into a checkpoint's folder; it is not hashed."""
 
 _CHUNK = 1 << 20
 """Bytes read at a time."""
@@ -26,15 +26,15 @@ def file_sha256(path: str | Path) -> str:
 
 
 def text_sha256(text: str) -> str:
-    """Hex sha256 of a text, encoded in UTF-8."""
+    """Hex sha256 of a text in UTF-8."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def folder_sha256(path: str | Path) -> str:
-    """Hex sha256 of a checkpoint folder: equal for equal names and contents.
+    """Hex sha256 of a checkpoint folder: equal for equal file names and contents.
 
-    The hash of the sorted lines ``<relative name>\\t<file sha256>\\n`` of all files in it, however
-    deep. Names that start with ``_`` are markers, written after the content, and left out.
+    It hashes the sorted lines ``<relative name>\\t<file sha256>\\n`` of all files at any depth.
+    Files whose names start with ``_`` are markers, written after the content, and are left out.
 
     Raises:
         NotADirectoryError: ``path`` is not a folder.
@@ -52,7 +52,7 @@ def folder_sha256(path: str | Path) -> str:
 
 
 def marker_of(folder: Path) -> dict[str, int]:
-    """What a checkpoint's marker says: how many files and folders there are beside it."""
+    """The content of a checkpoint's marker: the number of other files and folders in it."""
     return {"files": sum(1 for path in folder.rglob("*") if path != folder / MARKER)}
 
 

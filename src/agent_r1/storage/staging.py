@@ -1,7 +1,7 @@
-"""Where nodes write checkpoints before the catalog adopts them by rename.
+"""The folders where nodes write checkpoints, until the catalog adopts them by rename.
 
-``data/.staging/<host>.<process>/<name>-<random>``: whose folder it is stands in its path, so what a
-killed process left behind is told from what a living one is writing.
+``data/.staging/<host>.<process>/<name>-<random>``: the path names the owner, so leftovers of a
+killed process can be told apart from the folders of a running one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _ELSEWHERE_SECONDS = 86_400
 
 
 def stage(name: str, root: Path = STAGING) -> Path:
-    """A fresh folder for a checkpoint that the catalog will adopt.
+    """A new folder for a checkpoint that the catalog will adopt.
 
-    Its random name never reaches the checkpoint's content.
+    Its random name is not part of the checkpoint's content.
     """
     owner = f"{platform.node()}.{os.getpid()}"
     folder = root / owner / f"{name}-{uuid.uuid4().hex[:12]}"
@@ -28,10 +28,10 @@ def stage(name: str, root: Path = STAGING) -> Path:
 
 
 def abandoned(root: Path = STAGING) -> list[Path]:
-    """The owners' folders whose process ran on this host and is gone.
+    """The owners' folders whose process no longer runs.
 
-    A process of another host cannot be asked; its folder is abandoned when nothing was staged in
-    it for a day. Folders of other names are not ours.
+    Processes of other hosts cannot be checked: their folders count as abandoned if nothing was
+    staged in them for a day. Folders with other names are ignored.
     """
     folders = [folder for folder in sorted(root.glob("*")) if folder.is_dir()]
     return [folder for folder in folders if _is_abandoned(folder)]
@@ -52,6 +52,6 @@ def is_running(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:  # it is someone else's
+    except PermissionError:  # it belongs to another user
         return True
     return True

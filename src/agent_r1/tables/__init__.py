@@ -1,6 +1,6 @@
-"""Work with the tables: make them fit their schemas, read list columns, find trajectories.
+"""Table operations: fit a table to its schema, read list columns, find trajectories.
 
-Re-exported here is what every stage uses: ``tables.conform(frame, "rollouts")``.
+This package re-exports what every stage uses, such as ``tables.conform(frame, "rollouts")``.
 """
 
 from agent_r1.tables.arrays import Ragged, ragged

@@ -1,6 +1,6 @@
 """Make a DataFrame fit a schema of `agent_r1.schemas`: exact columns, Arrow-backed types.
 
-`conform` is the one door into a schema; what passed it may be saved, hashed and compared.
+Every table passes through `conform` or `to_arrow` before it is saved, hashed or compared.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from agent_r1.tables.arrays import one_array
 def to_arrow(frame: pd.DataFrame, name: str, *, extra: str = "error") -> pa.Table:
     """``frame`` as an Arrow table with exactly the columns and types of schema ``name``.
 
+    A missing nullable column becomes nulls. A cast that would lose a value is an error.
+
     Args:
         frame: any DataFrame; list columns may be Python lists, numpy arrays or Arrow-backed.
         name: a key of `SCHEMAS`.
-        extra: ``"error"`` refuses unknown columns, ``"drop"`` leaves them out.
-
-    An absent nullable column becomes nulls; a cast that would lose a value is an error.
+        extra: ``"error"`` refuses unknown columns, ``"drop"`` drops them.
 
     Raises:
-        SchemaError: a column is missing, unknown, null where it must not be, or of the wrong type.
+        SchemaError: a column is missing or unknown, has the wrong type, or has a forbidden null.
     """
     schema = SCHEMAS[name]
     unknown = [column for column in frame.columns if column not in schema.names]
     if unknown and extra == "error":
-        raise SchemaError(f"table '{name}' has no column {unknown}; it has {schema.names}")
+        raise SchemaError(f"table '{name}' has no column {unknown}; its columns are {schema.names}")
     columns = [_column(frame, field, name) for field in schema]
     return pa.Table.from_arrays(columns, schema=schema)
 
@@ -59,12 +59,12 @@ def _column(frame: pd.DataFrame, field: pa.Field, name: str) -> pa.Array:
 
 
 def _convert(series: pd.Series, kind: pa.DataType) -> pa.Array:
-    """A column that is not Arrow-backed, cast without losing a value."""
+    """A column that is not Arrow-backed, cast without loss."""
     if pa.types.is_nested(kind) or series.dtype == object:
         return pa.array(series.tolist(), type=kind, from_pandas=True)
     array = pa.array(series, from_pandas=True)
     if pa.types.is_floating(array.type) and pa.types.is_floating(kind):
-        return array.cast(kind, safe=False)  # float64 → float32 rounds; that is what f32 means
+        return array.cast(kind, safe=False)  # float64 → float32 may round
     return array.cast(kind)
 
 
@@ -76,7 +76,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 def conform(frame: pd.DataFrame, name: str, *, extra: str = "drop") -> pd.DataFrame:
     """``frame`` with exactly the columns and Arrow-backed types of schema ``name``.
 
-    What nodes call on what they are given; see `to_arrow` for the rules and errors.
+    Nodes call this on their inputs; see `to_arrow` for the rules and errors.
     """
     return to_frame(to_arrow(frame, name, extra=extra))
 
@@ -93,7 +93,7 @@ def build(columns: Mapping[str, Any], name: str) -> pd.DataFrame:
 
 
 def from_rows(rows: Sequence[Mapping[str, Any]], name: str) -> pd.DataFrame:
-    """A table of schema ``name`` from one mapping per row; also for no rows at all."""
+    """A table of schema ``name`` from one mapping per row; ``rows`` may be empty."""
     return to_frame(pa.Table.from_pylist([dict(row) for row in rows], schema=SCHEMAS[name]))
 
 

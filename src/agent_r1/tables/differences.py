@@ -1,10 +1,10 @@
-"""Where two tables differ: the recorded one, and what was computed anew.
+"""The differences between a recorded table and one computed again.
 
-1. Rows belong together by (trajectory_id, step_index), wherever they stand; in a table that has a
-   row per group by group_id.
-2. A step may lack a row or have too many (`ROWS`), or stand in the wrong place (`POSITION`); the
-   rest are differences of values, column by column.
-3. Values are equal or not; there is no tolerance. A NaN equals nothing: no table should hold one.
+1. Rows are matched by (trajectory_id, step_index), whatever their position; in a table with a row
+   per group, by group_id.
+2. A step may have fewer or more rows than recorded (`ROWS`), or be in another position
+   (`POSITION`). All other differences are values, column by column.
+3. Values are equal or not; there is no tolerance. NaN is never equal; no table should hold one.
 """
 
 from __future__ import annotations
@@ -18,34 +18,36 @@ import pandas as pd
 from agent_r1 import schemas, tables
 
 ROWS = "rows"
-"""Stands for the column where a step has different numbers of rows; values are counts."""
+"""Used as the column name if a step has different numbers of rows; the values are counts."""
 POSITION = "position"
-"""Stands for the column where a row is in another place; values count, from 0, the steps that both
-tables have."""
+"""Used as the column name if a row is in another position; the values are positions, from 0, among
+the steps that both tables have."""
 
 _STEP = ("trajectory_id", "step_index")
 _GROUP = ("group_id",)
 _CHARACTERS = (20, 60)
-"""Of a long text: how many are shown before the first difference, and how many in all."""
+"""Long texts: characters shown before the first difference, and in total."""
 _ELEMENTS = (3, 8)
-"""The same of a long list."""
+"""Long lists: elements shown before the first difference, and in total."""
 
 _Step = tuple[str, int | None]
 _Row = dict[str, Any]
+_Value = tuple[str, Any, Any]
+"""A column and its recorded and replayed value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that is not what was recorded; ``str()`` is a line for people."""
+    """One value that differs from the recorded one; ``str()`` gives one readable line."""
 
     trajectory_id: str
-    """Of a whole group: its id."""
+    """The id of the group if the table has a row per group."""
     step_index: int | None
-    """None for a whole group."""
+    """None if the table has a row per group."""
     column: str
     """A column of the table, `ROWS` or `POSITION`."""
     recorded: Any
-    """None where null was recorded."""
+    """None if null was recorded."""
     replayed: Any
 
     def __str__(self) -> str:
@@ -57,18 +59,17 @@ class Difference:
 
 
 def compare_tables(recorded: pd.DataFrame, replayed: pd.DataFrame, table: str) -> list[Difference]:
-    """Every difference between two tables that have a row per step, or per group.
+    """All differences between two tables with a row per step, or per group.
 
-    Of a step that has several rows on both sides, the first rows are compared with each other, and
-    so on.
+    If a step has several rows in both tables, they are compared in order.
 
     Args:
-        recorded: what was saved.
-        replayed: what was computed from the same inputs.
+        recorded: the saved table.
+        replayed: the table computed from the same inputs.
         table: the schema of both: ``rollouts``, ``rewards``, ``sampled_groups`` …
 
     Returns:
-        differences by trajectory, step and then column, in the order of the schema.
+        differences sorted by trajectory and step, then by column in the order of the schema.
 
     Raises:
         SchemaError: a table does not fit its schema.
@@ -79,15 +80,16 @@ def compare_tables(recorded: pd.DataFrame, replayed: pd.DataFrame, table: str) -
     found = []
     for step in sorted({*ours, *theirs}):
         mine, other = ours.get(step, []), theirs.get(step, [])
-        values = [(ROWS, len(mine), len(other)), (POSITION, *moved.get(step, (0, 0)))]
+        values: list[_Value] = [(ROWS, len(mine), len(other))]
+        values += [(POSITION, *moved.get(step, (0, 0)))]
         for a, b in zip(mine, other, strict=False):
             values += [(column, a[column], b[column]) for column in columns]
-        found += [Difference(*step, *value) for value in values if value[1] != value[2]]
+        found += [Difference(*step, column, a, b) for column, a, b in values if a != b]
     return found
 
 
 def _by_step(frame: pd.DataFrame, table: str) -> dict[_Step, list[_Row]]:
-    """The rows of each step, steps in the order of their first rows."""
+    """The rows of each step; steps are in the order of their first rows."""
     steps: dict[_Step, list[_Row]] = {}
     name, *index = _key(table)
     for row in tables.to_arrow(frame, table, extra="drop").to_pylist():
@@ -96,12 +98,12 @@ def _by_step(frame: pd.DataFrame, table: str) -> dict[_Step, list[_Row]]:
 
 
 def _key(table: str) -> tuple[str, ...]:
-    """The columns that say which rows belong together."""
+    """The columns that identify a step, or a group."""
     return _STEP if _STEP[0] in schemas.SCHEMAS[table].names else _GROUP
 
 
 def _moved(ours: Iterable[_Step], theirs: Iterable[_Step]) -> dict[_Step, tuple[int, int]]:
-    """Steps of both that stand in different places: where, and where they should."""
+    """Steps whose position differs: (position in ``ours``, position in ``theirs``)."""
     order = {step: position for position, step in enumerate(theirs)}
     common = [step for step in ours if step in order]
     should = {step: rank for rank, step in enumerate(sorted(common, key=order.__getitem__))}
@@ -113,7 +115,7 @@ def _moved(ours: Iterable[_Step], theirs: Iterable[_Step]) -> dict[_Step, tuple[
 
 
 def _shown(value: Any, other: Any) -> str:
-    """A value on one line, a long one around the place where ``other`` first differs."""
+    """A value on one line; of a long one, the part around its first difference from ``other``."""
     if value is None:
         return "null"
     if isinstance(value, str):
@@ -128,7 +130,7 @@ def _shown(value: Any, other: Any) -> str:
 
 
 def _window(value: Sequence[Any], other: Any, before: int, width: int) -> tuple[int, int]:
-    """Begin and end of what is shown of ``value``."""
+    """Begin and end of the part of ``value`` that is shown."""
     first = 0
     if isinstance(other, type(value)):
         pairs = zip(value, other, strict=False)

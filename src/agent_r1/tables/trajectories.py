@@ -1,8 +1,8 @@
-"""Where the trajectories stand in a table that has a row per step.
+"""The trajectories of a table that has a row per step.
 
-Every stage after the rollout needs the same three things: the rows of each trajectory in step
-order, tables that hold the same steps in the same order, and values carried between steps and
-trajectories. All of it is index arithmetic on whole columns.
+Every stage after the rollout needs the rows of each trajectory in step order, tables with the same
+steps in the same order, and a mapping between rows and trajectories. All of this is index
+arithmetic on whole columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Trajectories:
     """The rows of a step table, grouped by trajectory and ordered by step."""
 
     ids: list[str]
-    """Trajectory ids, sorted; trajectory ``i`` below is ``ids[i]``."""
+    """Sorted trajectory ids; trajectory ``i`` is ``ids[i]``."""
     order: np.ndarray
     """int64[rows]: table rows, trajectory after trajectory, step after step."""
     offsets: np.ndarray
@@ -48,12 +48,12 @@ class Trajectories:
 
     @property
     def sorted(self) -> bool:
-        """Whether the table already stands in trajectory and step order."""
+        """Whether the table is already in trajectory and step order."""
         return bool(np.array_equal(self.order, np.arange(len(self.order))))
 
 
 def codes(column: pd.Series) -> tuple[np.ndarray, list[str]]:
-    """A string column as int64 codes into its sorted distinct values."""
+    """A string column as int64[rows] codes into its sorted distinct values."""
     encoded = _encode(column)
     names = encoded.dictionary.to_pylist()
     ranks = np.empty(len(names), np.int64)
@@ -63,7 +63,7 @@ def codes(column: pd.Series) -> tuple[np.ndarray, list[str]]:
 
 
 def labels(column: pd.Series) -> np.ndarray:
-    """A string column as int64 labels 0, 1, 2, … by first appearance; cheaper than `codes`."""
+    """A string column as int64[rows] labels 0, 1, … by first appearance; cheaper than `codes`."""
     return _indices(_encode(column))
 
 
@@ -76,10 +76,10 @@ def _indices(encoded: pa.DictionaryArray) -> np.ndarray:
 
 
 def find_trajectories(frame: pd.DataFrame, table: str) -> Trajectories:
-    """The trajectories of a conformed step table; ``table`` names it in errors.
+    """The trajectories of a conformed step table; errors call it ``table``.
 
     Raises:
-        SchemaError: the steps of a trajectory are not 0, 1, 2, … (one is missing or twice there).
+        SchemaError: the steps of a trajectory are not 0, 1, 2, … (one is missing or duplicate).
     """
     trajectory, ids = codes(frame["trajectory_id"])
     step = frame["step_index"].to_numpy(dtype=np.int64)
@@ -92,13 +92,13 @@ def find_trajectories(frame: pd.DataFrame, table: str) -> Trajectories:
         row = order[wrong[0]]
         raise SchemaError(
             f"table '{table}', row {row}: trajectory '{ids[trajectory[row]]}' has step {step[row]}"
-            f" where step {expected[wrong[0]]} must stand; steps are 0, 1, 2, … without gaps"
+            f" instead of step {expected[wrong[0]]}; steps must be 0, 1, 2, … without gaps"
         )
     return Trajectories(ids, order, offsets)
 
 
 def in_order(frame: pd.DataFrame, table: str) -> pd.DataFrame:
-    """The step table sorted by trajectory and step; a sorted one is returned as it is."""
+    """The step table sorted by trajectory and step; a sorted table is returned unchanged."""
     trajectories = find_trajectories(frame, table)
     return frame if trajectories.sorted else _take(frame, trajectories.order)
 
@@ -107,7 +107,7 @@ def align(frame: pd.DataFrame, table: str, rollouts: pd.DataFrame) -> pd.DataFra
     """``frame`` with its rows in the order of ``rollouts``, step by step.
 
     Raises:
-        SchemaError: the two tables do not hold the same steps; an example is named.
+        SchemaError: the tables do not hold the same steps; the message names one trajectory.
     """
     keys = ["trajectory_id", "step_index"]
     if len(frame) == len(rollouts) and all(

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import schemas, tables
+from agent_r1.tasks.choices import TaskChoices
 from agent_r1.tasks.knowledge_base import read_records
 from agent_r1.tasks.pages import Page, build_pages
-from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.questions import FAMILIES, Question, questions
 from agent_r1.tasks.rows import task_row
 from agent_r1.tasks.source import TEXT_ANSWERS, Source, SourceInputs
@@ -23,7 +23,7 @@ def build_tasks(
     countries: pd.DataFrame,
     cities: pd.DataFrame,
     elements: pd.DataFrame,
-    parameters: TasksParameters | Mapping[str, Any],
+    parameters: TaskChoices,
     environment: str = "multihop_qa",
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Questions with gold chains, and the corpus that answers them.
@@ -40,7 +40,6 @@ def build_tasks(
     Raises:
         KnowledgeBaseError: a table is malformed. The message names the file, row and key.
     """
-    parameters = TasksParameters.read(parameters, "tasks")
     pages = build_pages(
         read_records(countries, "countries"),
         read_records(cities, "cities"),
@@ -60,7 +59,7 @@ def build_tasks(
 
 
 def _split_questions(
-    pages: Mapping[str, Page], parameters: TasksParameters
+    pages: Mapping[str, Page], parameters: TaskChoices
 ) -> dict[str, list[Question]]:
     seed = parameters.split_seed
     partition = partition_countries(

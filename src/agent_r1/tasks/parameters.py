@@ -7,51 +7,26 @@ from typing import Any
 
 from pydantic import Field, SerializeAsAny, field_validator
 
-from agent_r1.parameters import ParameterError, Parameters
+from agent_r1.parameters import ParameterError
+from agent_r1.tasks.choices import TaskChoices
 from agent_r1.tasks.registry import find_source
 from agent_r1.tasks.source import SourceParameters
 
 
-class SplitSizes(Parameters):
-    """Tasks per split. A split has fewer only if its source does not have more."""
-
-    train: int = Field(default=3000, ge=0)
-    validation: int = Field(default=240, ge=0)
-    in_domain: int = Field(default=240, ge=0)
-    held_out: int = Field(default=240, ge=0)
-    ood: int = Field(default=240, ge=0)
-
-
-class TasksParameters(Parameters):
+class TasksParameters(TaskChoices):
     """The group ``tasks`` of ``conf/``."""
 
     sources: dict[str, SerializeAsAny[SourceParameters]] = Field(default_factory=dict)
     """Name of a source → its parameters. Several sources are mixed. If empty, the default source
     of the environment is used (`agent_r1.tasks.registry`). A source that is null is off."""
-    split_seed: int = 1
-    """Decides the splits and the phrasing. It is independent of the experiment's seed, so runs with
-    different seeds are compared on the same questions."""
-    held_out_countries: int = Field(default=60, ge=0)
-    """Number of countries in the split ``held_out``. Training questions never need their pages."""
-    validation_countries: int = Field(default=26, ge=0)
-    """Number of countries in the split ``validation``."""
-    in_domain_fraction: float = Field(default=0.15, ge=0, le=1)
-    """Share of the questions about training entities that the split ``in_domain`` holds out."""
-    one_hop_share: float = Field(default=0.45, ge=0, le=1)
-    """Share of one-hop questions in every split."""
-    sizes: SplitSizes = SplitSizes()
-    max_list_items: int = Field(default=3, ge=1)
-    """Maximal number of values in one line of a page."""
-    max_answer_chars: int = Field(default=40, ge=1)
-    """Characters. No question asks for a longer value: it costs tokens and teaches nothing new."""
 
     @field_validator("sources", mode="before")
     @classmethod
     def _read_sources(cls, sources: Any) -> Any:
         if not isinstance(sources, Mapping):
-            raise ParameterError("tasks.sources must map the name of each source to its parameters")
+            raise ParameterError("must map the name of each source to its parameters")
         return {
-            name: find_source(name).parameters.read(values, f"tasks.sources.{name}")
+            name: find_source(name).parameters.read(values, name)
             for name, values in sources.items()
             if values is not None
         }

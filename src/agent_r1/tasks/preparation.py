@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from agent_r1 import tables
+from agent_r1.tasks.choices import SplitSizes
 from agent_r1.tasks.files import TaskFileError, TaskFiles
-from agent_r1.tasks.parameters import SplitSizes, TasksParameters
+from agent_r1.tasks.parameters import TasksParameters
 from agent_r1.tasks.registry import default_source, find_source
 from agent_r1.tasks.source import SourceInputs, SourceParameters, Tables, merge
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 from pydantic import Field, field_validator
@@ -22,11 +22,9 @@ from pydantic import Field, field_validator
 from agent_r1 import schemas, tables
 from agent_r1.parameters import Parameters, nearest
 from agent_r1.storage.hashing import text_sha256
+from agent_r1.tasks.choices import TaskChoices
 from agent_r1.tasks.files import TaskFiles
 from agent_r1.tasks.splits import in_hash_order
-
-if TYPE_CHECKING:
-    from agent_r1.tasks.parameters import TasksParameters
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 """``tasks`` and ``documents``."""
@@ -56,8 +54,8 @@ class SourceInputs:
 
     own: Any
     """The source's own parameters, of the type `Source.parameters`."""
-    tasks: TasksParameters
-    """The whole group ``tasks``, but ``tasks.sizes`` is the number wanted from this source."""
+    tasks: TaskChoices
+    """The group ``tasks``, but ``tasks.sizes`` is the number wanted from this source."""
     environment: str
     """Value of the column ``environment`` of its tasks."""
     knowledge_base: tuple[pd.DataFrame, ...]

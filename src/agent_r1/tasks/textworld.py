@@ -31,7 +31,7 @@ from agent_r1.extras import extra_package
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
 from agent_r1.seeding import derive_seed
-from agent_r1.tasks.parameters import SplitSizes
+from agent_r1.tasks.choices import SplitSizes
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import call
 from agent_r1.tasks.source import (
@@ -86,7 +86,7 @@ class TextWorldParameters(SourceParameters):
 
 
 def load_textworld(
-    parameters: TextWorldParameters | Mapping[str, Any],
+    parameters: TextWorldParameters,
     sizes: Mapping[str, int],
     split_seed: int = 1,
     environment: str = "textworld",
@@ -103,7 +103,6 @@ def load_textworld(
         MissingExtraError: a game is missing, and TextWorld is not installed.
         ParameterError: no winnable game of this size was found.
     """
-    parameters = TextWorldParameters.read(parameters, "tasks.sources.textworld")
     rows = [
         _task(parameters, split, number, split_seed, environment)
         for split, size in sizes.items()

@@ -123,7 +123,7 @@ class McpServer:
             self.close()
             raise ParameterError(
                 f"the MCP server '{self._name}' ({self._parameters.address}) did not start: "
-                f"{reason(_innermost(error))}"
+                f"{reason(_innermost(error))}. Check it in environment.options.mcp.{self._name}"
             ) from error
         known = {tool.name: tool for tool in listed}
         wanted = self._parameters.tools

@@ -1,1 +1,1 @@
-"""Policies and their training: sequences, log-probs, SFT, the policy-gradient update."""
+"""Policies and their training: sequences, log-probs, SFT, the policy update."""

@@ -1,15 +1,15 @@
-"""The gradient of one optimizer step, added up over micro-batches; no split can change it.
+"""The gradient of one optimizer step, accumulated over micro-batches; it is the same for any split.
 
 1. The weight of every token's loss follows from the masks of the whole mini-batch
    (`agent_r1.losses.aggregation`); micro-batches only add up gradients.
-2. Only tokens whose loss mask is true are run at all, and of those only tokens that can have a
-   gradient (``skip_zero_advantages``).
-3. Where an objective couples tokens (the ratio of a sequence, the margin of a pair) and the
-   micro-batches cut what is coupled, the log-probs of the whole mini-batch are computed first,
-   without a gradient. The objective's derivative by each of them is taken there, and the second
-   pass sends it back through the model: the chain rule, so the gradient is exact, for one more
-   forward (L. Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited
-   Setup" (2021), sec. 3).
+2. The model runs only on tokens whose loss mask is true, and of these only on tokens that can have
+   a gradient (``skip_zero_advantages``).
+3. Some objectives couple tokens: the ratio of a sequence, the margin of a pair. If micro-batches
+   split coupled tokens, a first pass computes the log-probs of the whole mini-batch without a
+   gradient, and the objective's derivative with respect to each of them. A second pass
+   backpropagates these derivatives through the model. By the chain rule the gradient is exact; the
+   price is one more forward pass (L. Gao et al., "Scaling Deep Contrastive Learning Batch Size
+   under Memory Limited Setup" (2021), https://arxiv.org/abs/2101.06983, sec. 3).
 """
 
 from __future__ import annotations
@@ -18,40 +18,22 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from pydantic import Field
 from transformers import PreTrainedModel
 
 from agent_r1.kl.estimators import k1, k3, kl_estimator
 from agent_r1.losses.aggregation import aggregate, token_weights
-from agent_r1.losses.base import LossParameters, Objective, ObjectiveInputs
+from agent_r1.losses.base import Objective, ObjectiveInputs
 from agent_r1.losses.importance import Importance, importance
 from agent_r1.losses.registry import objective
 from agent_r1.training.batching import MicroBatch, micro_batches
-from agent_r1.training.critic import Critic, CriticParameters
+from agent_r1.training.critic import Critic
 from agent_r1.training.logprobs import Entropy, Head, TokenScores, score
 from agent_r1.training.metrics import Totals
 from agent_r1.training.optimizer import ensure_gradients
 from agent_r1.training.strategies import TrainerStrategy
 from agent_r1.training.update_batch import UpdateBatch
+from agent_r1.training.update_parameters import UpdateParameters
 from agent_r1.training.value_step import ValueStep
-
-
-class AccumulationParameters(LossParameters):
-    """The part of ``update`` in ``conf/`` that decides how a gradient is computed."""
-
-    micro_batch_trajectories: int = Field(16, ge=1)
-    """Sequences per forward and backward (a trajectory is one sequence as long as its window does
-    not move); speed and memory only."""
-    skip_zero_advantages: bool = True
-    """Do not run tokens whose advantage is 0 when neither KL nor entropy is in the loss: the
-    gradient is the same and zero-variance groups cost nothing, but the per-token metrics then say
-    nothing about them."""
-    packing: bool = False
-    """The sequences of a micro-batch one after another in one row, not padded to the longest; speed
-    and memory only. Flash attention gains by it; other attention masks one long row, which costs
-    more than padding unless lengths differ much."""
-    critic: CriticParameters = CriticParameters()
-    """Who says what a state is worth, and how it learns that."""
 
 
 def accumulate(
@@ -59,16 +41,17 @@ def accumulate(
     head: Head | None,
     batch: UpdateBatch,
     picked: np.ndarray,
-    parameters: AccumulationParameters,
+    parameters: UpdateParameters,
     critic: Critic | None = None,
 ) -> dict[str, float]:
     """Accumulate the gradients of one mini-batch (trajectories ``picked``) in ``trainer``.
 
-    A ``critic`` on the model's hidden states has its loss in the same backward, with the weight
-    ``value_coef`` (J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017), eq. 9).
+    The loss of a ``critic`` on the model's hidden states is part of the same backward pass, with
+    the weight ``value_coef`` (J. Schulman et al., "Proximal Policy Optimization Algorithms" (2017),
+    https://arxiv.org/abs/1707.06347, eq. 9).
 
-    Returns the mini-batch's metrics, see `agent_r1.training.update.train`; one that has nothing to
-    be computed from (no token was run, there is no reference) is left out.
+    Returns the mini-batch's metrics; see `agent_r1.training.update`. A metric without data
+    (no token was run, or there is no reference) is left out.
     """
     step = _step(batch, picked, parameters, critic)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
@@ -80,18 +63,11 @@ def accumulate(
     totals.sums(loss=0.0, policy_loss=0.0)
     cut = step.is_cut_by(blocks)
     slopes = _slopes(trainer.model, head, step, blocks, totals) if cut else None
-    entropy: Entropy = "gradient" if parameters.entropy_coef else "value"
+    entropy: Entropy = "gradient" if parameters.loss.entropy_coef else "value"
 
     def loss_of(model: PreTrainedModel, block: MicroBatch) -> torch.Tensor:
         scores = step.score(model, head, block, entropy)
-        if slopes is None:
-            loss = step.policy_loss(scores.logprobs_N, block.actions_N, totals)
-        else:
-            loss = (slopes[block.actions_N] * scores.logprobs_N).sum()
-        loss = step.regularised(loss, scores, block.actions_N, totals)
-        if critic is not None:
-            loss = loss + step.value_loss(critic(scores.states_N_D), block.actions_N, totals)
-        return loss
+        return step.loss(scores, block.actions_N, slopes, critic, totals)
 
     trainer.accumulate(blocks, loss_of)
     run = int(step.run.sum())
@@ -109,28 +85,28 @@ def _slopes(
     blocks: list[MicroBatch],
     totals: Totals,
 ) -> torch.Tensor:
-    """float[action tokens]: the derivative of the policy loss by each token's log-prob."""
+    """float[action tokens]: derivative of the policy loss with respect to each token's log-prob."""
     with torch.no_grad():
         parts = [step.score(model, head, block, "none").logprobs_N for block in blocks]
     actions = torch.cat([block.actions_N for block in blocks])
     logprobs = torch.cat(parts).requires_grad_()
-    step.policy_loss(logprobs, actions, totals).backward()
+    (gradient,) = torch.autograd.grad(step.policy_loss(logprobs, actions, totals), logprobs)
     slopes = logprobs.new_zeros(len(step.mask))
-    slopes[actions.to(logprobs.device)] = logprobs.grad
+    slopes[actions.to(logprobs.device)] = gradient
     return slopes
 
 
 def _step(
     batch: UpdateBatch,
     picked: np.ndarray,
-    parameters: AccumulationParameters,
+    parameters: UpdateParameters,
     critic: Critic | None,
 ) -> _OptimizerStep:
     chosen = objective(parameters.objective)
     owner = batch.sequences.action_trajectory
-    sequence = batch.sequences.labels(parameters.sequence)
+    sequence = batch.sequences.labels(parameters.loss.sequence)
     mask = batch.mask & np.isin(owner, picked)
-    aggregation, length = parameters.aggregation, parameters.norm_length
+    aggregation, length = parameters.loss.aggregation, parameters.loss.norm_length
     weights = torch.from_numpy(token_weights(mask, sequence, aggregation, length)).float()
     of_losses = weights
     if chosen.couples == "pairs":
@@ -138,7 +114,7 @@ def _step(
     old = batch.old_logprobs.numpy()
     run, values = _run(batch, chosen, mask, sequence, parameters), None
     if critic is not None:
-        values = ValueStep.of(batch, picked, parameters, parameters.critic.value_clip)
+        values = ValueStep.of(batch, picked, parameters.loss, parameters.critic.value_clip)
         run = run | values.mask
     return _OptimizerStep(
         batch=batch,
@@ -150,7 +126,7 @@ def _step(
         trajectory=torch.from_numpy(owner),
         weights=weights,
         loss_weights=of_losses,
-        importance=importance(old, batch.sampler_logprobs, mask, sequence, parameters),
+        importance=importance(old, batch.sampler_logprobs, mask, sequence, parameters.loss),
         values=values,
     )
 
@@ -160,10 +136,10 @@ def _run(
     chosen: Objective,
     mask: np.ndarray,
     sequence: np.ndarray,
-    parameters: AccumulationParameters,
+    parameters: UpdateParameters,
 ) -> np.ndarray:
-    """bool[action tokens]: the tokens that can have a gradient, or that one of them depends on."""
-    regularised = parameters.kl_coef or parameters.entropy_coef
+    """bool[action tokens]: tokens that can have a gradient, or that such a token depends on."""
+    regularised = parameters.kl.kl_coef or parameters.loss.entropy_coef
     weighted = chosen.trains_on == "advantages"
     if not parameters.skip_zero_advantages or regularised or not weighted:
         return mask
@@ -175,27 +151,27 @@ def _run(
 
 @dataclass(frozen=True)
 class _OptimizerStep:
-    """A mini-batch; per-token arrays are in flat action order, of the whole table."""
+    """A mini-batch; per-token arrays cover the whole table in flat action order."""
 
     batch: UpdateBatch
-    parameters: AccumulationParameters
+    parameters: UpdateParameters
     objective: Objective
     mask: np.ndarray
-    """bool: trained in this step."""
+    """bool: the token is trained in this step."""
     run: np.ndarray
-    """bool: those of them that the model is run for."""
+    """bool: the model runs on this token."""
     sequence: torch.Tensor
     trajectory: torch.Tensor
     weights: torch.Tensor
-    """float32: of the aggregation; for KL and entropy, and for all losses but those of pairs."""
+    """float32: of the aggregation; for KL, entropy and all losses except those of pairs."""
     loss_weights: torch.Tensor
-    """float32: of the objective's losses."""
+    """float32: weights of the objective's losses."""
     importance: Importance
     values: ValueStep | None
-    """With a critic on the model's hidden states."""
+    """The value loss; None unless a critic reads the model's hidden states."""
 
     def is_cut_by(self, blocks: list[MicroBatch]) -> bool:
-        """Whether tokens that the objective must see together are in several blocks."""
+        """Whether tokens that the objective couples are in different blocks."""
         if self.objective.couples == "token":
             return False
         if self.objective.couples == "pairs":
@@ -206,9 +182,30 @@ class _OptimizerStep:
     def score(
         self, model: PreTrainedModel, head: Head | None, block: MicroBatch, entropy: Entropy
     ) -> TokenScores:
-        """Log-probs of the block's tokens, each at the temperature it was sampled at."""
+        """Log-probs of the block's tokens, each at its sampling temperature."""
         temperature = torch.from_numpy(self.batch.sequences.temperature)[block.actions_N]
         return score(model, head, block, temperature, entropy, self.values is not None)
+
+    def loss(
+        self,
+        scores: TokenScores,
+        actions: torch.Tensor,
+        slopes: torch.Tensor | None,
+        critic: Critic | None,
+        totals: Totals,
+    ) -> torch.Tensor:
+        """These tokens' share of the whole loss; ``slopes`` are those of `_slopes`, if needed."""
+        if slopes is None:
+            loss = self.policy_loss(scores.logprobs_N, actions, totals)
+        else:
+            loss = (slopes[actions] * scores.logprobs_N).sum()
+        loss = self.regularised(loss, scores, actions, totals)
+        if critic is not None and self.values is not None:
+            value_loss = self.values.loss(critic(scores.states_N_D), actions, totals)
+            value_loss = self.parameters.critic.value_coef * value_loss
+            totals.sums(loss=value_loss.item())
+            loss = loss + value_loss
+        return loss
 
     def policy_loss(
         self, logprobs: torch.Tensor, actions: torch.Tensor, totals: Totals
@@ -228,7 +225,7 @@ class _OptimizerStep:
                 pairs=torch.from_numpy(batch.pairs).to(device),
                 reference_logprobs=None if reference is None else reference[actions].to(device),
             ),
-            self.parameters,
+            self.parameters.loss,
         )
         losses = tokens.losses
         if self.importance.weights is not None and self.objective.trains_on == "advantages":
@@ -254,28 +251,21 @@ class _OptimizerStep:
     def regularised(
         self, loss: torch.Tensor, scores: TokenScores, actions: torch.Tensor, totals: Totals
     ) -> torch.Tensor:
-        """``loss`` with these tokens' share of the KL and the entropy bonus."""
-        parameters, logprobs = self.parameters, scores.logprobs_N
+        """``loss`` plus these tokens' share of the KL, minus their share of the entropy bonus."""
+        parameters, logprobs, entropy = self.parameters, scores.logprobs_N, scores.entropy_N
+        assert entropy is not None, "accumulate requests it"
         weight = self.weights[actions].to(logprobs.device)
-        totals.means(entropy=scores.entropy_N.sum().item())
+        totals.means(entropy=entropy.sum().item())
         if self.batch.reference_logprobs is not None:
             reference = self.batch.reference_logprobs[actions].to(logprobs.device)
             totals.means(reference_kl=k3(logprobs.detach(), reference).sum().item())
-            if parameters.kl_coef:
-                estimate = kl_estimator(parameters.kl_estimator)(logprobs, reference)
-                kl = parameters.kl_coef * aggregate(estimate, weight)
+            if parameters.kl.kl_coef:
+                estimate = kl_estimator(parameters.loss.kl_estimator)(logprobs, reference)
+                kl = parameters.kl.kl_coef * aggregate(estimate, weight)
                 totals.sums(loss=kl.item())
                 loss = loss + kl
-        if parameters.entropy_coef:
-            bonus = parameters.entropy_coef * aggregate(scores.entropy_N, weight)
+        if parameters.loss.entropy_coef:
+            bonus = parameters.loss.entropy_coef * aggregate(entropy, weight)
             totals.sums(loss=-bonus.item())
             loss = loss - bonus
-        return loss
-
-    def value_loss(
-        self, values: torch.Tensor, actions: torch.Tensor, totals: Totals
-    ) -> torch.Tensor:
-        """These tokens' share of the value loss, weighted."""
-        loss = self.parameters.critic.value_coef * self.values.loss(values, actions, totals)
-        totals.sums(loss=loss.item())
         return loss

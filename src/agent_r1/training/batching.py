@@ -1,12 +1,12 @@
 """Micro-batches of sequences: similar lengths together, padded on the right or packed.
 
-1. Padded: a row per sequence. With causal attention a token never sees what stands to its right, so
-   right padding needs no mask and changes nothing before it. Where the padding is follows from
-   lengths, never from comparing ids with a pad id: that id may have been sampled.
-2. Packed: one row, the sequences one after another, each with positions from 0. Given positions and
-   no mask, transformers lets attention begin anew where positions do (`masking_utils.
-   find_packed_sequence_indices`; flash attention reads the borders off them), so no sequence sees
-   another. `check_packing` proves it on the model at hand.
+1. Padded: one row per sequence. With causal attention a token never sees tokens to its right, so
+   right padding needs no mask. Padding is located by lengths, never by comparing ids with the pad
+   id: the policy may have sampled that id.
+2. Packed: all sequences one after another in one row, each with positions from 0. Given positions
+   and no mask, transformers restarts attention where positions restart (`masking_utils.
+   find_packed_sequence_indices`; flash attention uses the same borders), so no sequence sees
+   another. `check_packing` verifies this for a model.
 """
 
 from __future__ import annotations
@@ -20,36 +20,37 @@ import torch
 from transformers import PreTrainedModel
 
 from agent_r1.parameters import ParameterError
+from agent_r1.tables.arrays import Ragged
 from agent_r1.training.sequences import Sequences
 
-_FILLER = 0  # any valid id: nothing that is scored can see it
+_FILLER = 0  # any valid id: no scored token can see it
 
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A block of sequences and the action tokens that are scored in it."""
+    """A block of sequences and its scored action tokens."""
 
     tokens_B_L: torch.Tensor
-    """int64; right-padded, or one row of packed sequences."""
+    """int64 token ids; right-padded, or one row of packed sequences."""
     predictors_N: torch.Tensor
     """int64: positions in the flattened ``tokens_B_L`` that predict the scored tokens."""
     targets_N: torch.Tensor
     """int64: ids of the scored tokens."""
     actions_N: torch.Tensor
-    """int64: their flat action indices."""
+    """int64: flat action indices of the scored tokens."""
     positions_B_L: torch.Tensor | None = None
-    """int64: of each token in its own sequence; None if every row is one sequence."""
+    """int64: position of each token in its sequence; None if every row is one sequence."""
 
     def model_inputs(self, device: torch.device) -> dict[str, Any]:
-        """What a model of transformers is called with."""
+        """The keyword arguments for a transformers model."""
         inputs = {"input_ids": self.tokens_B_L.to(device), "use_cache": False}
         if self.positions_B_L is not None:
             inputs["position_ids"] = self.positions_B_L.to(device)
         return inputs
 
     def where_predicted(self, states_B_L_D: torch.Tensor) -> torch.Tensor:
-        """[N, D] of [B, L, D]: what stands at the positions that predict the scored tokens."""
-        # Every predictor occurs once, so the backward of the selection adds nothing up.
+        """[B, L, D] → [N, D]: the states at the positions that predict the scored tokens."""
+        # Every predictor occurs once, so the backward pass of the selection sums nothing.
         places = self.predictors_N.to(states_B_L_D.device)
         return states_B_L_D.flatten(0, 1).index_select(0, places)
 
@@ -64,11 +65,11 @@ def micro_batches(
     """The ``chosen`` sequences in blocks of at most ``size``, longest first.
 
     Args:
-        sequences: where they come from.
-        chosen: int64 indices of sequences.
+        sequences: all sequences.
+        chosen: int64: indices of the sequences to use.
         size: sequences per block.
-        scored: bool[action tokens]: score only these; a sequence without any is left out.
-        packed: without padding, for a model that `check_packing` accepts.
+        scored: bool[action tokens]: score only these; sequences without any are left out.
+        packed: pack instead of padding; only for models that `check_packing` accepts.
     """
     lengths = sequences.tokens.lengths[chosen]
     by_length = chosen[np.lexsort((chosen, -lengths))]
@@ -91,7 +92,7 @@ def collate(
     packed: bool = False,
 ) -> MicroBatch:
     """One block of the ``chosen`` sequences; see `micro_batches`."""
-    # The last token of a sequence is only ever predicted.
+    # The last token of a sequence is only a target, never an input.
     lengths = sequences.tokens.lengths[chosen] - 1
     rooms = lengths if packed else np.full(len(chosen), lengths.max())
     begins = np.cumsum(rooms) - rooms
@@ -117,17 +118,20 @@ def collate(
     )
 
 
-def _row(column, index: int) -> np.ndarray:
+def _row(column: Ragged, index: int) -> np.ndarray:
     return column.values[column.offsets[index] : column.offsets[index + 1]]
 
 
 @torch.no_grad()
 def check_packing(model: PreTrainedModel, key: str) -> None:
-    """Try a packed row on the model.
+    """Check on a small example that packed sequences do not see each other in ``model``.
+
+    Args:
+        model: the model to check.
+        key: the parameter that asks for packing, for the message.
 
     Raises:
-        ParameterError: its sequences see each other, as in a recurrent model, or one that masks
-            for itself; ``key`` is where packing was asked for.
+        ParameterError: they see each other, as in recurrent models and models with their own masks.
     """
     vocabulary = model.config.get_text_config().vocab_size
     ids = torch.arange(12, device=model.device)[None] % vocabulary
@@ -137,7 +141,7 @@ def check_packing(model: PreTrainedModel, key: str) -> None:
     parts = [decoder(input_ids=part, use_cache=False) for part in ids.split([7, 5], dim=1)]
     alone = torch.cat([part.last_hidden_state for part in parts], dim=1)
     distance = (packed - alone).float().norm() / alone.float().norm()
-    if not distance < (1e-4 if alone.dtype.itemsize > 2 else 0.05):  # rounding, and no more
+    if not distance < (1e-4 if alone.dtype.itemsize > 2 else 0.05):  # more than rounding
         raise ParameterError(
             f"{key} is true, but packed sequences see each other in {type(model).__name__} with "
             f"{model.config._attn_implementation} attention: set {key} to false"

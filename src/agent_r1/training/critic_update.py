@@ -1,13 +1,12 @@
-"""The update of a critic by itself: one with its own backbone, or one that warms up.
+"""Train a critic separately: a critic with its own backbone, or any critic in its warm-up.
 
-The mini-batches are those of the policy, in the same order, and cut into micro-batches in the same
-way; the loss is `agent_r1.training.value_step`. The policy is read, never changed.
+The mini-batches are those of the policy, in the same order and with the same micro-batches. The
+loss is `agent_r1.training.value_step`. The policy is not changed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from transformers import PreTrainedModel
@@ -18,10 +17,8 @@ from agent_r1.training.metrics import MetricLog, Totals
 from agent_r1.training.optimizer import ensure_gradients, optimizer_step, warmed_up
 from agent_r1.training.selection import permuted
 from agent_r1.training.update_batch import UpdateBatch
+from agent_r1.training.update_parameters import UpdateParameters
 from agent_r1.training.value_step import ValueStep
-
-if TYPE_CHECKING:
-    from agent_r1.training.update import UpdateParameters
 
 
 def train_critic(
@@ -37,12 +34,12 @@ def train_critic(
 
     Args:
         state: the critic and its optimizer.
-        policy: lends its decoder to a critic without a backbone.
-        batch: of `agent_r1.training.update_batch.prepare`, with targets.
-        parameters: of the update; those of ``critic`` in it.
+        policy: a critic without a backbone uses its decoder.
+        batch: result of `agent_r1.training.update_batch.prepare`, with targets.
+        parameters: the group ``update``, with ``critic``.
         seed: decides the order of the trajectories.
-        log: see `agent_r1.training.update.train` for the metrics.
-        on_step: told each step's number and metrics, for a progress display.
+        log: receives the metrics, see `agent_r1.training.update`.
+        on_step: called with each step's number and metrics, for a progress display.
     """
     passes = permuted(
         batch.trained, parameters.critic.epochs, parameters.mini_batch_trajectories, seed
@@ -62,10 +59,12 @@ def accumulate_values(
     picked: np.ndarray,
     parameters: UpdateParameters,
 ) -> dict[str, float]:
-    """Add the gradients of one mini-batch (trajectories ``picked``) to the critic's; returns its
-    metrics."""
+    """Accumulate the critic's gradients of one mini-batch (trajectories ``picked``).
+
+    Returns the mini-batch's metrics.
+    """
     ensure_gradients(critic)
-    step = ValueStep.of(batch, picked, parameters, parameters.critic.value_clip)
+    step = ValueStep.of(batch, picked, parameters.loss, parameters.critic.value_clip)
     chosen = np.flatnonzero(np.isin(batch.sequences.trajectory, picked))
     size, packing = parameters.micro_batch_trajectories, parameters.packing
     totals = Totals()
@@ -77,12 +76,12 @@ def accumulate_values(
 
 
 def critic_step(state: CriticState, parameters: UpdateParameters) -> float:
-    """One optimizer step; returns the gradient's L2 norm before it was clipped.
+    """Take one optimizer step; returns the gradient's L2 norm before clipping.
 
     Raises:
         FloatingPointError: the gradient is not finite; no weight was changed.
     """
     rate = warmed_up(parameters.critic_adamw, state.steps)
-    norm = optimizer_step(state.critic, state.optimizer, rate, parameters.max_grad_norm)
+    norm = optimizer_step(state.critic, state.optimizer, rate, parameters.optimizer.max_grad_norm)
     state.steps += 1
     return norm

@@ -1,12 +1,12 @@
-"""Log-probs of action tokens under a policy: exact, and without keeping a vocabulary per token.
+"""Exact log-probs of action tokens under a policy, without storing logits for every token.
 
 1. The decoder runs over a block of sequences (`agent_r1.training.batching`).
-2. Its hidden states are selected where action tokens are predicted; only those meet the LM head.
-   (`head_of` proves on a few tokens that this equals the model's own logits; a model that scales
-   or caps them is run in full instead.)
-3. Chunk by chunk: ``log_softmax(logits / T)`` of the taken token in fp32 (a model in fp64 stays
-   there). With gradients a chunk is recomputed in the backward pass, so that at most one chunk of
-   logits is alive at a time.
+2. The LM head runs only on the hidden states that predict action tokens. `head_of` checks on a few
+   tokens that this equals the model's own logits; a model that scales or caps its logits is run in
+   full instead.
+3. ``log_softmax(logits / T)`` of the taken token is computed chunk by chunk in fp32 (in fp64 for a
+   model in fp64). With gradients, a chunk is recomputed in the backward pass, so at most one chunk
+   of logits is in memory.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from agent_r1.training.sequences import Sequences, build_sequences
 from agent_r1.training.values import value_columns
 
 LOGITS_PER_CHUNK = 1 << 23
-"""Logits alive at a time: 32 MiB in fp32."""
+"""Logits in memory at a time: 32 MiB in fp32."""
 
 
 class LogprobParameters(Parameters):
-    """``logprobs`` in ``conf/``: how the trainer scores the sampled tokens."""
+    """``logprobs`` in ``conf/``: how the trainer computes the log-probs of sampled tokens."""
 
     micro_batch_sequences: int = Field(32, ge=1)
-    """Sequences per forward; speed and memory only."""
+    """Sequences per forward pass; affects speed and memory only."""
     reference: bool = True
-    """Score the reference policy too; the KL needs it."""
+    """Also compute log-probs of the reference policy; a KL needs them."""
     values: bool = False
-    """Let the critic say V of every sampled token and of the states in which trajectories were
-    truncated; an estimator with a critic needs it."""
+    """Compute the critic's value for every sampled token and for the states where trajectories were
+    truncated. Estimators with a critic need this."""
 
 
 class TokenScores(NamedTuple):
-    """What a forward says about N action tokens."""
+    """The results of a forward pass for N action tokens."""
 
     logprobs_N: torch.Tensor
-    """float32 nats, of log_softmax(logits / T)."""
+    """float32 nats: log_softmax(logits / T)."""
     entropy_N: torch.Tensor | None
-    """float32 nats, of softmax(logits / T); None unless asked for."""
+    """float32 nats: entropy of softmax(logits / T); None unless requested."""
     states_N_D: torch.Tensor | None = None
-    """The decoder's last hidden states where the tokens are predicted; None unless asked for."""
+    """The decoder's last hidden states that predict the tokens; None unless requested."""
 
 
 Entropy = Literal["none", "value", "gradient"]
@@ -65,8 +65,10 @@ Head = Callable[[torch.Tensor], torch.Tensor]
 
 
 def head_of(model: PreTrainedModel) -> Head | None:
-    """The map from the decoder's hidden states to the model's logits, or None if it is not just
-    the output embedding (the model scales, caps or shifts its logits)."""
+    """The map from the decoder's hidden states to the model's logits.
+
+    None if it is more than the output embedding: the model scales, caps or shifts its logits.
+    """
     head, decoder = model.get_output_embeddings(), model.base_model
     if head is None or decoder is model:
         return None
@@ -94,23 +96,13 @@ def score(
 
     Args:
         model: any causal language model of transformers.
-        head: of `head_of(model)`.
+        head: `head_of(model)`.
         batch: N scored tokens in B sequences of at most L tokens.
-        temperature_N: float32 T per scored token.
-        entropy: whether the entropy is wanted, and whether its gradient is.
-        with_states: whether the hidden states are wanted, for a value head on them.
+        temperature_N: float32: T of each scored token.
+        entropy: return no entropy, its value, or its value with a gradient.
+        with_states: also return the hidden states, for a value head.
     """
-    inputs, kept_N_D = batch.model_inputs(model.device), None
-    if head is None:
-        more = {"output_hidden_states": True} if with_states else {}
-        output = model(**inputs, **more)
-        states_N_D = batch.where_predicted(output.logits)
-        if with_states:
-            kept_N_D = batch.where_predicted(output.hidden_states[-1])
-    else:
-        states_B_L_D = model.base_model(**inputs).last_hidden_state
-        states_N_D = batch.where_predicted(states_B_L_D)
-        kept_N_D = states_N_D if with_states else None
+    states_N_D, kept_N_D = _states(model, head, batch, with_states)
     targets_N = batch.targets_N.to(model.device)
     temperature_N = temperature_N.to(model.device)
 
@@ -120,16 +112,29 @@ def score(
     parts = []
     for begin in range(0, len(targets_N), size):
         part = slice(begin, begin + size)
-        inputs = (head, states_N_D[part], targets_N[part], temperature_N[part], entropy)
+        chunk = (head, states_N_D[part], targets_N[part], temperature_N[part], entropy)
         parts.append(
-            checkpoint(_chunk_scores, *inputs, use_reentrant=False)
+            checkpoint(_chunk_scores, *chunk, use_reentrant=False)
             if recompute
-            else _chunk_scores(*inputs)
+            else _chunk_scores(*chunk)
         )
-    logprobs = torch.cat([part[0] for part in parts])
-    if entropy == "none":
-        return TokenScores(logprobs, None, kept_N_D)
-    return TokenScores(logprobs, torch.cat([part[1] for part in parts]), kept_N_D)
+    logprobs_N = torch.cat([logprobs for logprobs, _ in parts])
+    entropies = [entropy_n for _, entropy_n in parts if entropy_n is not None]
+    return TokenScores(logprobs_N, torch.cat(entropies) if entropies else None, kept_N_D)
+
+
+def _states(
+    model: PreTrainedModel, head: Head | None, batch: MicroBatch, with_states: bool
+) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """What ``head`` maps to logits (the logits themselves without one), and the hidden states."""
+    inputs = batch.model_inputs(model.device)
+    if head is not None:
+        states_N_D = batch.where_predicted(model.base_model(**inputs).last_hidden_state)
+        return states_N_D, states_N_D if with_states else None
+    more = {"output_hidden_states": True} if with_states else {}
+    output = model(**inputs, **more)
+    logits_N_V = batch.where_predicted(output.logits)
+    return logits_N_V, batch.where_predicted(output.hidden_states[-1]) if with_states else None
 
 
 def _chunk_scores(
@@ -140,7 +145,7 @@ def _chunk_scores(
     entropy: Entropy,
 ) -> tuple[torch.Tensor, torch.Tensor | None]:
     logits_N_V = states_N_D if head is None else head(states_N_D)
-    # fp32 at least: in bfloat16 a log-sum-exp has two digits.
+    # At least fp32: a log-sum-exp in bfloat16 has about two digits.
     logits_N_V = logits_N_V.to(torch.promote_types(logits_N_V.dtype, torch.float32))
     logits_N_V = logits_N_V / temperature_N[:, None]
     normaliser_N = logits_N_V.logsumexp(-1)
@@ -156,7 +161,7 @@ def _chunk_scores(
 def token_logprobs(
     model: PreTrainedModel, sequences: Sequences, micro_batch_sequences: int = 32
 ) -> np.ndarray:
-    """float32[action tokens]: nats of every action token in flat action order, at its row's T."""
+    """float32[action tokens]: log-probs in nats, in flat action order, each at its row's T."""
     result = np.zeros(sequences.action_tokens, np.float32)
     temperature = torch.from_numpy(sequences.temperature)
     head = head_of(model)
@@ -177,34 +182,36 @@ def logprobs_table(
 ) -> pd.DataFrame:
     """The ``logprobs`` table of conformed ``rollouts``, in their row order.
 
-    A reference that is the policy itself (equal hashes) is not run: its log-probs are the
-    policy's, so that their KL is exactly 0. The critic is read if values are wanted; V is 0
-    everywhere if its folder is the empty checkpoint.
+    If the reference is the policy itself (equal hashes), it is not run: the policy's log-probs are
+    used, so the KL is exactly 0. The critic is loaded only for ``values``; V is 0 if its folder is
+    the empty checkpoint.
+
+    Args:
+        rollouts: conformed.
+        policy: folder of the policy that acted.
+        reference: folder of the reference policy.
+        critic: folder of the critic.
+        parameters: what to compute, and the batch size.
+        model: dtype of the weights.
 
     Raises:
-        CriticError: the folder holds no critic, or one of another policy.
+        CriticError: the folder holds no critic, or the critic of another policy.
     """
-    sequences = build_sequences(rollouts)
+    sequences, dtype = build_sequences(rollouts), model.torch_dtype
     size = parameters.micro_batch_sequences
-    actor = load_policy(policy, model.torch_dtype)
+    actor = load_policy(policy, dtype)
     ours = token_logprobs(actor, sequences, size)
-    theirs = None
-    if parameters.reference:
-        same = folder_sha256(reference) == folder_sha256(policy)
-        theirs = (
-            ours
-            if same
-            else token_logprobs(load_policy(reference, model.torch_dtype), sequences, size)
-        )
     offsets = tables.ragged(rollouts["action_token_ids"]).offsets
     columns = {
         "trajectory_id": rollouts["trajectory_id"].array.__arrow_array__(),
         "step_index": rollouts["step_index"].array.__arrow_array__(),
         "policy_logprobs": Ragged(ours, offsets).to_arrow(pa.float32()),
     }
-    if theirs is not None:
+    if parameters.reference:
+        same = folder_sha256(reference) == folder_sha256(policy)
+        theirs = ours if same else token_logprobs(load_policy(reference, dtype), sequences, size)
         columns["reference_logprobs"] = Ragged(theirs, offsets).to_arrow(pa.float32())
     if parameters.values:
-        critic_model = load_critic(critic, actor, model.torch_dtype)
+        critic_model = load_critic(critic, actor, dtype)
         columns |= value_columns(rollouts, critic_model, actor, size)
     return tables.build(columns, "logprobs")

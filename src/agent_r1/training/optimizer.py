@@ -1,9 +1,9 @@
 """AdamW and its state on disk: safetensors and JSON, restored bit for bit.
 
 A trainer state is a folder with ``optimizer.safetensors`` (``exp_avg/<parameter>``,
-``exp_avg_sq/<parameter>``) and ``trainer_state.json`` (optimizer steps taken). A folder with
-``empty.json`` alone is the state before the first step. ``gradients.safetensors`` beside them is no
-state, but there to be looked at.
+``exp_avg_sq/<parameter>``) and ``trainer_state.json`` (optimizer steps taken). A folder with only
+``empty.json`` is the state before the first step. ``gradients.safetensors`` is not part of the
+state; it is written for inspection.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ from agent_r1.storage.atomic import named_in_errors
 
 _EMPTY, _STATE, _MOMENTS = "empty.json", "trainer_state.json", "optimizer.safetensors"
 GRADIENTS = "gradients.safetensors"
-"""Of the first optimizer step of an update, by parameter; only where they are asked for."""
+"""The gradients of an update's first optimizer step by parameter; written on request."""
 MOMENTS = ("exp_avg", "exp_avg_sq")
-"""What AdamW keeps of each parameter."""
+"""AdamW's two moments of each parameter."""
 
 
 Decay = Annotated[float, Field(ge=0, lt=1)]
-"""What a moment keeps of itself at each step."""
+"""Decay of a moment per optimizer step."""
 
 
 class TrainerStateError(UserError, ValueError):
-    """A trainer state does not fit the model that it is restored to."""
+    """A trainer state does not fit the model; the message names the folder and the parameter."""
 
 
 class OptimizerParameters(Parameters):
-    """The AdamW part of ``sft`` and ``update`` in ``conf/``."""
+    """The AdamW part of ``sft`` and ``update`` in ``conf/``, with the defaults of ``update``."""
 
     learning_rate: float = Field(3e-4, gt=0)
     """Step size after the warm-up."""
-    warmup_steps: int = Field(0, ge=0)
+    warmup_steps: int = Field(8, ge=0)
     """Optimizer steps over which the learning rate rises linearly from 0."""
     betas: tuple[Decay, Decay] = (0.9, 0.999)
     """Decay of AdamW's first and second moment."""
-    eps: float = Field(1e-8, gt=0)
-    """Added to the root of the second moment: a weight whose gradient is far smaller than this is
-    hardly moved. AdamW would otherwise move it as far as any other."""
+    eps: float = Field(1e-5, gt=0)
+    """Added to the root of the second moment. Weights with gradients far below eps hardly move;
+    without eps, AdamW would move them as far as any other."""
     weight_decay: float = Field(0.0, ge=0)
-    """Decoupled; on every parameter."""
+    """Decoupled weight decay, on every parameter."""
     max_grad_norm: float = Field(1.0, gt=0)
-    """Gradients are scaled down to this L2 norm."""
+    """Gradients with a larger L2 norm are scaled down to it."""
 
 
 def make_optimizer(model: nn.Module, parameters: OptimizerParameters) -> torch.optim.AdamW:
-    """AdamW over the model's parameters (tied ones once)."""
+    """AdamW over the model's trainable parameters; tied ones are counted once."""
     return torch.optim.AdamW(
         [parameter for parameter in model.parameters() if parameter.requires_grad],
         lr=parameters.learning_rate,
@@ -69,15 +69,14 @@ def make_optimizer(model: nn.Module, parameters: OptimizerParameters) -> torch.o
 
 
 def warmed_up(parameters: OptimizerParameters, step: int) -> float:
-    """The learning rate of optimizer step ``step`` (from 0) with the warm-up."""
+    """The learning rate of optimizer step ``step`` (from 0), with the linear warm-up."""
     if step >= parameters.warmup_steps:
         return parameters.learning_rate
     return parameters.learning_rate * (step + 1) / (parameters.warmup_steps + 1)
 
 
 def ensure_gradients(model: nn.Module) -> None:
-    """Nothing to run is a gradient of 0, not of None: the optimizer then has moments of every
-    parameter, and its state is whole."""
+    """Set missing gradients to 0, so that the optimizer keeps moments of every parameter."""
     for parameter in model.parameters():
         if parameter.grad is None:
             parameter.grad = torch.zeros_like(parameter)
@@ -86,7 +85,7 @@ def ensure_gradients(model: nn.Module) -> None:
 def optimizer_step(
     model: nn.Module, optimizer: torch.optim.Optimizer, learning_rate: float, max_norm: float
 ) -> float:
-    """Clip, step, clear; returns the gradient's L2 norm before it was clipped.
+    """Clip the gradient, step, clear; returns the gradient's L2 norm before clipping.
 
     Raises:
         FloatingPointError: the gradient is not finite; no weight was changed.
@@ -100,10 +99,10 @@ def optimizer_step(
 
 
 def finite_norm(norm: float) -> float:
-    """The gradient norm, if it is one.
+    """``norm`` itself, if it is finite.
 
     Raises:
-        FloatingPointError: it is not finite.
+        FloatingPointError: it is not.
     """
     if not math.isfinite(norm):
         raise FloatingPointError(
@@ -113,13 +112,13 @@ def finite_norm(norm: float) -> float:
 
 
 def write_empty(folder: Path, about: str) -> Path:
-    """A committed empty checkpoint: what an algorithm does not use, or has not used yet."""
+    """Make ``folder`` an empty checkpoint, for state that the algorithm does not use (yet)."""
     (folder / _EMPTY).write_text(json.dumps({"empty": about}, sort_keys=True) + "\n")
     return folder
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether the checkpoint says that it holds nothing."""
+    """Whether the folder is an empty checkpoint."""
     return (Path(folder) / _EMPTY).is_file()
 
 
@@ -129,7 +128,7 @@ def save_state(
     """Write the optimizer's moments and step count; equal states give equal bytes.
 
     Raises:
-        OSError: the folder cannot be written; it is named.
+        OSError: the folder cannot be written; the message names it.
     """
     states = {name: optimizer.state.get(parameter) for name, parameter in model.named_parameters()}
     return write_state({name: state for name, state in states.items() if state}, steps, folder)
@@ -138,10 +137,10 @@ def save_state(
 def write_state(
     moments: Mapping[str, Mapping[str, torch.Tensor]], steps: int, folder: Path
 ) -> Path:
-    """Write the moments of each parameter by name, and the step count.
+    """Write the moments by parameter name, and the step count.
 
     Raises:
-        OSError: the folder cannot be written; it is named.
+        OSError: the folder cannot be written; the message names it.
     """
     flat = {
         f"{key}/{name}": state[key].detach().cpu().contiguous()
@@ -155,10 +154,10 @@ def write_state(
 
 
 def save_gradients(gradients: Mapping[str, torch.Tensor], folder: Path) -> Path:
-    """Write gradients by parameter name beside a trainer state.
+    """Write gradients by parameter name into the folder of a trainer state.
 
     Raises:
-        OSError: the folder cannot be written; it is named.
+        OSError: the folder cannot be written; the message names it.
     """
     with named_in_errors(folder):
         save_file(dict(gradients), folder / GRADIENTS)
@@ -166,10 +165,10 @@ def save_gradients(gradients: Mapping[str, torch.Tensor], folder: Path) -> Path:
 
 
 def restore_state(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Path) -> int:
-    """Load what `save_state` wrote into a fresh optimizer; returns the optimizer steps taken.
+    """Load a state of `save_state` into a new optimizer; returns the optimizer steps taken.
 
     Raises:
-        TrainerStateError: the folder is no trainer state, or belongs to another model.
+        TrainerStateError: the folder is not a trainer state, or belongs to another model.
     """
     steps, moments = read_state(model, folder)
     for name, parameter in model.named_parameters():
@@ -180,16 +179,17 @@ def restore_state(model: nn.Module, optimizer: torch.optim.Optimizer, folder: Pa
 
 
 def read_state(model: nn.Module, folder: Path) -> tuple[int, dict[str, dict[str, torch.Tensor]]]:
-    """What `write_state` wrote: the optimizer steps taken, and the moments of each parameter by
-    name; none before the first step.
+    """Optimizer steps taken, and moments by parameter name (empty before the first step).
 
     Raises:
-        TrainerStateError: the folder is no trainer state, or belongs to another model.
+        TrainerStateError: the folder is not a trainer state, or belongs to another model.
     """
     if is_empty(folder):
         return 0, {}
     if not (Path(folder) / _STATE).is_file():
-        raise TrainerStateError(f"'{folder}' holds no {_STATE} and no {_EMPTY}")
+        raise TrainerStateError(
+            f"'{folder}' is not a trainer state: it holds neither {_STATE} nor {_EMPTY}"
+        )
     steps = json.loads((Path(folder) / _STATE).read_text())["steps"]
     found: dict[str, dict[str, torch.Tensor]] = {}
     with safe_open(Path(folder) / _MOMENTS, framework="pt") as moments:
@@ -206,6 +206,6 @@ def read_state(model: nn.Module, folder: Path) -> tuple[int, dict[str, dict[str,
                 if moment.shape != parameter.shape:
                     raise TrainerStateError(
                         f"trainer state '{folder}': '{keys[key]}' has shape "
-                        f"{tuple(moment.shape)}, the parameter {tuple(parameter.shape)}"
+                        f"{tuple(moment.shape)}, but the parameter has {tuple(parameter.shape)}"
                     )
     return steps, found

@@ -1,4 +1,4 @@
-"""Policies on disk: Hugging Face folders with safetensors weights and their tokenizer."""
+"""Policies on disk: Hugging Face folders with safetensors weights and a tokenizer."""
 
 from __future__ import annotations
 
@@ -28,69 +28,79 @@ _TOKENIZER_FILES = {
     "chat_template.json",
 }
 _VOCABULARIES = {"tokenizer.json", "tokenizer.model", "spiece.model", "vocab.json", "vocab.txt"}
-"""A tokenizer can be built from any of these, and from nothing less."""
+"""A tokenizer needs at least one of these files."""
 
 
 class ModelFolderError(UserError, ValueError):
-    """A folder cannot be used as a policy; the message says what is wrong with it."""
+    """A folder cannot be used as a policy; the message says why."""
 
 
 class ModelParameters(Parameters):
-    """``model`` in ``conf/``: the base policy and how models are held."""
+    """``model`` in ``conf/``: the base policy, the dtype and the threads."""
 
     path: Path = Path("data/01_raw/tiny_base")
     """A Hugging Face folder: ``config.json``, safetensors weights, a tokenizer."""
     dtype: Literal["float32", "bfloat16"] = "float32"
-    """Type of the weights in training. bfloat16 rounds small AdamW updates away."""
+    """Dtype of the weights in training. In bfloat16, small AdamW updates are rounded away."""
     threads: int | None = None
-    """CPU threads of torch; null leaves torch's own choice."""
+    """CPU threads of torch; null: torch decides."""
 
     @property
     def torch_dtype(self) -> torch.dtype:
-        """``dtype`` as torch names it."""
+        """``dtype`` as a torch dtype."""
         return getattr(torch, self.dtype)
 
 
 def check_model_folder(path: Path) -> Path:
-    """The folder, if a policy can be loaded from it; called before any work starts.
+    """``path``, if a policy can be loaded from it. Called before any work starts.
 
     Raises:
-        ModelFolderError: it is missing, has no config, weights or tokenizer, or holds pickles.
+        ModelFolderError: the folder is missing, lacks a config, weights or a tokenizer, or holds
+            pickles.
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise ModelFolderError(f"model folder '{folder}' does not exist (model.path)")
+        raise ModelFolderError(
+            f"model folder '{folder}' does not exist: set model.path to a folder with config.json, "
+            "safetensors weights and a tokenizer"
+        )
     names = {file.name for file in refuse_pickles(folder).iterdir() if file.is_file()}
     if "config.json" not in names:
-        raise ModelFolderError(f"model folder '{folder}' has no config.json")
+        raise ModelFolderError(
+            f"model folder '{folder}' has no config.json: set model.path to a Hugging Face folder"
+        )
     if not any(name.endswith(".safetensors") for name in names):
-        raise ModelFolderError(f"model folder '{folder}' has no safetensors weights")
+        raise ModelFolderError(
+            f"model folder '{folder}' has no safetensors weights: finish its download, or convert "
+            "its weights"
+        )
     if not names & _VOCABULARIES:
         raise ModelFolderError(
-            f"model folder '{folder}' has no tokenizer (one of {', '.join(sorted(_VOCABULARIES))})"
+            f"model folder '{folder}' has no tokenizer: copy the model's into it (one of "
+            f"{', '.join(sorted(_VOCABULARIES))})"
         )
     return folder
 
 
 def refuse_pickles(folder: Path) -> Path:
-    """The folder, if nothing in it can run code when it is read.
+    """``folder``, if it holds no file that can run code when it is read.
 
     Raises:
-        ModelFolderError: it holds pickles; they are named.
+        ModelFolderError: it holds pickles; the message names them.
     """
     pickles = sorted(file.name for file in folder.iterdir() if file.suffix in _PICKLES)
     if pickles:
         raise ModelFolderError(
             f"model folder '{folder}' holds pickled files ({', '.join(pickles)}), which can run "
-            "code when read: convert the weights to safetensors and delete them"
+            "code when they are read: convert the weights to safetensors and delete these files"
         )
     return folder
 
 
 def load_policy(path: Path, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """The causal language model in a folder, with dropout off and gradients on.
+    """The causal language model in a folder, in eval mode (no dropout), with gradients enabled.
 
-    Dropout stays off in training too: with it, the ratio to the sampling policy would not be 1
+    Dropout stays off in training too. With dropout, the ratio to the sampling policy would not be 1
     before the first step.
 
     Raises:
@@ -106,11 +116,12 @@ def load_policy(path: Path, dtype: torch.dtype = torch.float32) -> PreTrainedMod
 
 
 def save_policy(model: PreTrainedModel, tokenizer_folder: Path, folder: Path) -> Path:
-    """Write the model and a copy of the tokenizer's files into ``folder``; equal weights give
-    equal bytes.
+    """Write the model and a copy of the tokenizer's files into ``folder``.
+
+    Equal weights give equal bytes.
 
     Raises:
-        OSError: the folder cannot be written; it is named.
+        OSError: the folder cannot be written; the message names it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with named_in_errors(folder):
@@ -123,7 +134,7 @@ def save_policy(model: PreTrainedModel, tokenizer_folder: Path, folder: Path) ->
 
 
 def copy_checkpoint(source: Path, folder: Path) -> Path:
-    """Copy a checkpoint's content unchanged; markers (names starting with ``_``) stay behind."""
+    """Copy a checkpoint's content unchanged, without markers (names starting with ``_``)."""
     shutil.copytree(
         source, folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_*", ".*"),
         copy_function=shutil.copyfile,
@@ -132,7 +143,7 @@ def copy_checkpoint(source: Path, folder: Path) -> Path:
 
 
 def import_model(path: Path, folder: Path) -> Path:
-    """Copy what belongs to a policy from any Hugging Face folder: config, weights, tokenizer.
+    """Copy a policy's files from any Hugging Face folder: config, weights, tokenizer.
 
     Raises:
         ModelFolderError: see `check_model_folder`.

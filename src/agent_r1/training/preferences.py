@@ -1,4 +1,4 @@
-"""Preference pairs: the best against the worst trajectory of each group."""
+"""Preference pairs: the best and the worst trajectory of each group."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from agent_r1.tables.trajectories import align, codes, find_trajectories
 def best_against_worst(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> pd.DataFrame:
     """The ``preferences`` table of conformed tables: at most one pair per group.
 
-    Unscored trajectories take no part; a group whose rewards are equal gives no pair. Among equals
-    the trajectory whose id sorts first is taken.
+    Unscored trajectories are ignored; a group with equal rewards gives no pair. Of equal
+    rewards, the trajectory whose id sorts first is used.
 
     Raises:
         SchemaError: the tables do not hold the same steps.

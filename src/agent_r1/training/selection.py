@@ -1,4 +1,4 @@
-"""What an objective trains on, and in which optimizer steps."""
+"""The trajectories or pairs that an objective trains on, and their optimizer steps."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from agent_r1.training.update_batch import UpdateBatch
 
 
 def select(batch: UpdateBatch, objective: Objective) -> UpdateBatch:
-    """The batch with only those tokens trained, and those pairs left, that the objective reads."""
+    """The batch, restricted to the tokens and pairs that the objective trains on."""
     owner = batch.sequences.action_trajectory
     if objective.trains_on == "best_of_group":
         return replace(batch, mask=batch.mask & np.isin(owner, best_of_group(batch)))
     if objective.trains_on == "pairs":
-        # A pair one of whose trajectories has no trained token says nothing about tokens.
+        # Drop pairs with a trajectory that has no trained token.
         pairs = batch.pairs[np.isin(batch.pairs, batch.trained).all(axis=1)]
         return replace(batch, mask=batch.mask & np.isin(owner, pairs), pairs=pairs)
     return batch
 
 
 def best_of_group(batch: UpdateBatch) -> np.ndarray:
-    """int64: the trajectory of each group with the highest mean advantage, where that is above 0.
+    """int64: in each group the trajectory with the highest mean advantage, if that is above 0.
 
-    Among equals it is the one whose id sorts first.
+    Of equal advantages, the trajectory whose id sorts first is used.
     """
     trained = batch.trained
     owner = batch.sequences.action_trajectory[batch.mask]
@@ -43,16 +43,16 @@ def best_of_group(batch: UpdateBatch) -> np.ndarray:
 def mini_batches(
     batch: UpdateBatch, objective: Objective, epochs: int, size: int, seed: int
 ) -> Iterator[tuple[UpdateBatch, np.ndarray]]:
-    """The optimizer steps of an update: the trajectories of each, and the batch with its pairs.
+    """The mini-batches of an update, one per optimizer step: batch and trajectories (int64).
 
-    Each epoch is its own seeded permutation, split evenly. A mini-batch counts trajectories, or
-    pairs if the objective trains on them.
+    Each epoch has its own seeded permutation, split evenly. A mini-batch is a number of
+    trajectories, or of pairs if the objective trains on pairs; the batch then holds these pairs.
 
     Args:
-        batch: of `select`.
-        objective: see there.
-        epochs: passes over everything.
-        size: trajectories or pairs per optimizer step, at most.
+        batch: result of `select`.
+        objective: the objective that the batch was selected for.
+        epochs: passes over all trajectories or pairs.
+        size: largest number of trajectories or pairs per optimizer step.
         seed: decides the order.
     """
     on_pairs = objective.trains_on == "pairs"
@@ -66,7 +66,7 @@ def mini_batches(
 
 
 def permuted(items: np.ndarray, epochs: int, size: int, seed: int) -> Iterator[np.ndarray]:
-    """``items`` in parts of at most ``size`` and equal size ± 1; each epoch in its own order."""
+    """``items`` in parts of at most ``size``, equal in size ± 1; each epoch has its own order."""
     parts = -(-len(items) // size)
     for epoch in range(epochs):
         order = np.random.default_rng(derive_seed(seed, "epoch", epoch)).permutation(items)

@@ -1,15 +1,15 @@
-"""From rollouts to training sequences, without rendering or tokenising anything again.
+"""From rollouts to training sequences, without rendering or tokenising again.
 
-1. The stream of a trajectory is context(0) + action(0) + context(1) + action(1) + …, exactly the
+1. The stream of a trajectory is context(0) + action(0) + context(1) + action(1) + …: exactly the
    ids that the policy saw and sampled.
-2. Consecutive steps whose visible context extends the previous one (the window did not move) share
-   **one** sequence: a causal forward over it scores all their actions at once.
-3. Each action token is scored where it is predicted, one position before itself. A token of an
-   earlier sequence that is still visible in a later one is context there: every action token is
-   scored exactly once, under the context it was sampled in.
+2. Consecutive steps share **one** sequence while the visible context only grows (the window does
+   not move). One causal forward pass over it scores all their actions.
+3. Each action token is scored at the position that predicts it, one before its own. If a token of
+   an earlier sequence is still visible in a later one, it is context there. So every action token
+   is scored exactly once, in the context it was sampled in.
 
-Lists per action token are indexed by *flat action order*: the rows of the table one after another,
-the tokens of each row in order. That is the order of the flattened list columns.
+Arrays per action token are in *flat action order*: row after row of the table, the tokens of each
+row in order. This is the order of the flattened list columns.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Sequences:
     """Token sequences whose action tokens are scored or trained on."""
 
     tokens: Ragged
-    """int64 token ids of each sequence; it ends with an action token."""
+    """int64 token ids of each sequence; each ends with an action token."""
     predictors: Ragged
-    """int64 positions in the sequence that predict its action tokens."""
+    """int64: positions in the sequence that predict its action tokens."""
     actions: Ragged
-    """int64 flat action indices of the same tokens, parallel to ``predictors``."""
+    """int64: flat action indices of these tokens, parallel to ``predictors``."""
     trajectory: np.ndarray
     """int64[sequences]: index into ``trajectories.ids``."""
     temperature: np.ndarray
-    """float32[action tokens]: the T of each token in flat action order; greedy counts as 1."""
+    """float32[action tokens]: T of each token in flat action order; 1 for greedy tokens."""
     action_lengths: np.ndarray
     """int64[rows]: action tokens of each table row."""
     trajectories: Trajectories
@@ -60,7 +60,7 @@ class Sequences:
         return np.repeat(np.arange(len(self.action_lengths)), self.action_lengths)
 
     def labels(self, of: Literal["trajectory", "step"]) -> np.ndarray:
-        """int64[action tokens]: which trajectory, or which step, each token is of."""
+        """int64[action tokens]: the trajectory, or the step, that each token belongs to."""
         return self.action_trajectory if of == "trajectory" else self.action_row
 
 
@@ -70,8 +70,8 @@ def build_sequences(rollouts: pd.DataFrame) -> Sequences:
     Trajectories without an action token give no sequence.
 
     Raises:
-        SchemaError: steps are missing or double; an action has no visible token before it, or
-            lies outside of its own window.
+        SchemaError: steps are missing or duplicate; an action has no visible token before it, or
+            is outside its own window.
     """
     trajectories = find_trajectories(rollouts, "rollouts")
     order = trajectories.order
@@ -82,16 +82,13 @@ def build_sequences(rollouts: pd.DataFrame) -> Sequences:
     row_begins = starts - contexts.lengths
 
     windows = _windows(rollouts, order)
-    first = np.zeros(len(order), bool)
-    first[trajectories.offsets[:-1]] = True
-    segment_first = first | _differs(windows)
-    rows = np.flatnonzero(segment_first)  # the first row of each segment
-    row_segment = np.cumsum(segment_first) - 1
-    row_trajectory = np.repeat(np.arange(len(trajectories.ids)), np.diff(trajectories.offsets))
-    stream_begin = row_begins[trajectories.offsets[:-1]][row_trajectory]
-    last = np.append(rows[1:], len(order)) - 1
-    begin, end = stream_begin[rows], _last_action_end(stops, actions.lengths, rows, last)
-    end = np.maximum(end, begin)
+    starts_segment = _differs(windows)
+    starts_segment[trajectories.offsets[:-1]] = True
+    rows = np.flatnonzero(starts_segment)  # the first row of each segment
+    row_segment = np.cumsum(starts_segment) - 1
+    owner = np.repeat(np.arange(len(trajectories.ids)), np.diff(trajectories.offsets))[rows]
+    begin = row_begins[trajectories.offsets[:-1]][owner]
+    end = np.maximum(_last_action_end(stops, actions.lengths, rows), begin)
     spans = Ragged(_ranges(begin, end), _offsets(end - begin))
     keep = _visible(spans, [windows[row] for row in rows])
 
@@ -99,21 +96,16 @@ def build_sequences(rollouts: pd.DataFrame) -> Sequences:
     within = np.arange(len(token_row)) - np.repeat(actions.offsets[:-1], actions.lengths)
     segment = row_segment[token_row]
     spot = spans.offsets[segment] + starts[token_row] + within - begin[segment]
-    seen = np.cumsum(keep)
-    before = np.concatenate([[0], seen])[spans.offsets[:-1]]
-    position = seen[spot] - 1 - before[segment]
+    position, lengths = _positions(spans, keep, segment, spot)
     _check(keep[spot], position, token_row, order)
 
-    kept_lengths = np.concatenate([[0], seen])[spans.offsets[1:]] - before
+    scored = _offsets(np.bincount(segment, minlength=len(rows)))  # of each segment
     table_offsets = ragged(rollouts["action_token_ids"]).offsets
     sequences = Sequences(
-        tokens=Ragged(stream[spans.values[keep]], _offsets(kept_lengths)),
-        predictors=Ragged(position - 1, _offsets(np.bincount(segment, minlength=len(rows)))),
-        actions=Ragged(
-            table_offsets[order][token_row] + within,
-            _offsets(np.bincount(segment, minlength=len(rows))),
-        ),
-        trajectory=row_trajectory[rows],
+        tokens=Ragged(stream[spans.values[keep]], _offsets(lengths)),
+        predictors=Ragged(position - 1, scored),
+        actions=Ragged(table_offsets[order][token_row] + within, scored),
+        trajectory=owner,
         temperature=_temperatures(rollouts, np.diff(table_offsets)),
         action_lengths=np.diff(table_offsets),
         trajectories=trajectories,
@@ -131,7 +123,7 @@ def _reorder(column: Ragged, order: np.ndarray) -> Ragged:
 
 
 def _interleave(contexts: Ragged, actions: Ragged) -> tuple[np.ndarray, np.ndarray]:
-    """All streams as one array, and where each row ends in it."""
+    """All streams as one array, and the end of each row in it."""
     stops = np.cumsum(contexts.lengths + actions.lengths)
     stream = np.empty(int(stops[-1]) if len(stops) else 0, np.int64)
     middle = stops - actions.lengths
@@ -151,7 +143,7 @@ def _offsets(lengths: np.ndarray) -> np.ndarray:
 
 
 def _windows(rollouts: pd.DataFrame, order: np.ndarray) -> list[tuple[int, ...]]:
-    """The hidden ``[begin, end)`` stream positions of each row, flat; () hides nothing."""
+    """The hidden stream positions of each row as flat ``[begin, end)`` pairs; () hides nothing."""
     prefix = rollouts["context_prefix"].to_numpy(dtype=np.int64)[order]
     start = rollouts["context_start"].to_numpy(dtype=np.int64)[order]
     drops = _reorder(ragged(rollouts["context_drops"]), order)
@@ -168,28 +160,35 @@ def _windows(rollouts: pd.DataFrame, order: np.ndarray) -> list[tuple[int, ...]]
 
 
 def _differs(windows: list[tuple[int, ...]]) -> np.ndarray:
-    """Whether each row's window differs from that of the row before."""
+    """bool[rows]: the row's window differs from that of the previous row."""
     return np.array(
         [index == 0 or window != windows[index - 1] for index, window in enumerate(windows)], bool
     )
 
 
-def _last_action_end(
-    stops: np.ndarray, action_lengths: np.ndarray, rows: np.ndarray, last: np.ndarray
-) -> np.ndarray:
-    """Where the last action of each segment ends; what follows it predicts nothing."""
+def _last_action_end(stops: np.ndarray, action_lengths: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The end of the last action of each segment; later tokens predict nothing."""
     ends = np.where(action_lengths > 0, stops, 0)
-    return np.maximum.reduceat(ends, rows) if len(rows) else last
+    return np.maximum.reduceat(ends, rows) if len(rows) else rows
 
 
 def _visible(spans: Ragged, windows: list[tuple[int, ...]]) -> np.ndarray:
-    """bool[tokens]: what each segment's window leaves of its stream."""
+    """bool[tokens]: whether a token of a segment's stream is visible in its window."""
     keep = np.ones(len(spans.values), bool)
     for segment, window in enumerate(windows):
         part = keep[spans.offsets[segment] : spans.offsets[segment + 1]]
         for begin, end in zip(window[::2], window[1::2], strict=True):
             part[begin:end] = False
     return keep
+
+
+def _positions(
+    spans: Ragged, keep: np.ndarray, segment: np.ndarray, spot: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the action tokens in their sequences, and the length of every sequence."""
+    kept = np.concatenate([[0], np.cumsum(keep)])  # visible tokens before each one
+    before = kept[spans.offsets[:-1]]
+    return kept[spot + 1] - 1 - before[segment], kept[spans.offsets[1:]] - before
 
 
 def _check(visible: np.ndarray, position: np.ndarray, row: np.ndarray, order: np.ndarray) -> None:
@@ -202,7 +201,7 @@ def _check(visible: np.ndarray, position: np.ndarray, row: np.ndarray, order: np
 
 
 def _temperatures(rollouts: pd.DataFrame, action_lengths: np.ndarray) -> np.ndarray:
-    """T per action token. Greedy (0) is scored at 1, as the sampler does."""
+    """T per action token. Greedy tokens (T = 0) are scored at T = 1, as by the sampler."""
     temperature = rollouts["temperature"].to_numpy(dtype=np.float32)
     scored = (rollouts["action_type"] != ActionType.NONE.value).to_numpy(dtype=bool)
     if (temperature[scored] < 0).any():
@@ -211,7 +210,7 @@ def _temperatures(rollouts: pd.DataFrame, action_lengths: np.ndarray) -> np.ndar
 
 
 def _without_empty(sequences: Sequences) -> Sequences:
-    """Only the sequences that hold an action token."""
+    """Only the sequences with an action token."""
     full = np.flatnonzero(sequences.actions.lengths)
     if len(full) == len(sequences.trajectory):
         return sequences

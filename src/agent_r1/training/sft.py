@@ -1,7 +1,7 @@
-"""Supervised fine-tuning on demonstrations: cross-entropy on the agent's own tokens only.
+"""Supervised fine-tuning on demonstrations: cross-entropy on the agent's action tokens.
 
-Demonstrations are rollouts, so what is trained on are their action tokens: an observation cannot be
-learned by a wrong mask, and the stop token is learned wherever the agent wrote it.
+Demonstrations are rollouts, so training uses exactly their action tokens: no wrong mask can train
+on an observation, and the stop token is learned wherever the agent wrote it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from transformers import PreTrainedModel
 
 from agent_r1.seeding import derive_seed
 from agent_r1.training.batching import micro_batches
-from agent_r1.training.logprobs import head_of, score
+from agent_r1.training.logprobs import Head, head_of, score
 from agent_r1.training.metrics import MetricLog, OnStep
 from agent_r1.training.optimizer import (
     OptimizerParameters,
@@ -33,27 +33,34 @@ from agent_r1.training.sequences import Sequences, build_sequences
 class SftParameters(OptimizerParameters):
     """``sft`` in ``conf/``: the warm start."""
 
+    learning_rate: float = Field(1e-3, gt=0)
+    """Step size after the warm-up."""
+    warmup_steps: int = Field(10, ge=0)
+    """Optimizer steps over which the learning rate rises linearly from 0."""
+    eps: float = Field(1e-8, gt=0)
+    """Added to the root of the second moment. A small value lets every weight move: the base model
+    does not know the task yet."""
     enabled: bool = True
-    """False starts RL from ``model.path`` unchanged."""
-    steps: int = Field(120, ge=1)
+    """False: RL starts from ``model.path`` unchanged."""
+    steps: int = Field(80, ge=1)
     """Optimizer steps."""
     batch_size: int = Field(32, ge=1)
     """Demonstrated trajectories per optimizer step."""
     micro_batch_sequences: int = Field(16, ge=1)
-    """Sequences per forward and backward; speed and memory only."""
+    """Sequences per forward and backward pass; affects speed and memory only."""
     schedule: Literal["constant", "linear"] = "constant"
-    """``linear`` falls to 0 at the last step."""
+    """``linear``: the learning rate falls linearly, reaching 0 after the last step."""
 
     def rate(self, step: int) -> float:
-        """Learning rate of optimizer step ``step``, from 0."""
+        """The learning rate of optimizer step ``step``, from 0."""
         rate = warmed_up(self, step)
         return rate if self.schedule == "constant" else rate * (1 - step / self.steps)
 
 
 def batch_order(items: int, batch_size: int, seed: int) -> Iterator[np.ndarray]:
-    """Endless batches of indices: each epoch is its own seeded permutation, cut without a break.
+    """Endless batches of indices; each epoch has its own seeded permutation.
 
-    The last batch of an epoch may be smaller; no item is seen twice in an epoch.
+    The last batch of an epoch may be smaller. No item occurs twice in an epoch.
     """
     epoch = 0
     while True:
@@ -70,17 +77,17 @@ def fine_tune(
     seed: int,
     on_step: OnStep | None = None,
 ) -> pd.DataFrame:
-    """Train ``model`` in place; returns the metrics table.
+    """Train ``model`` in place; returns the ``metrics`` table.
 
     Metrics per step: ``loss`` (nats per action token), ``grad_norm`` (before clipping),
     ``learning_rate``, ``tokens`` (action tokens of the batch).
 
     Args:
         model: any causal language model of transformers.
-        demonstrations: conformed ``rollouts`` table; row order does not matter.
+        demonstrations: conformed ``rollouts`` table, in any row order.
         parameters: see `SftParameters`.
-        seed: the experiment's seed; it decides the data order.
-        on_step: told each step's number and metrics, for a progress display.
+        seed: the experiment's seed; decides the data order.
+        on_step: called with each step's number and metrics, for a progress display.
 
     Raises:
         ValueError: no demonstration has an action token.
@@ -89,8 +96,8 @@ def fine_tune(
     owners = np.unique(sequences.trajectory)
     if not len(owners):
         raise ValueError(
-            "the demonstrations hold no action token to learn from: set sft.enabled to false to "
-            "start RL without a warm start, or demonstrations.count above 0"
+            "the demonstrations hold no action token: set demonstrations.count above 0, or set "
+            "sft.enabled to false to start RL without a warm start"
         )
     head, optimizer, log = head_of(model), make_optimizer(model, parameters), MetricLog()
     batches = batch_order(len(owners), parameters.batch_size, seed)
@@ -107,13 +114,20 @@ def fine_tune(
 
 
 def accumulate_cross_entropy(
-    model: PreTrainedModel, head, sequences: Sequences, chosen: np.ndarray, parameters
+    model: PreTrainedModel,
+    head: Head | None,
+    sequences: Sequences,
+    chosen: np.ndarray,
+    parameters: SftParameters,
 ) -> tuple[float, int]:
-    """Gradients of one batch's token-mean cross-entropy; the loss and its token count."""
+    """Accumulate the gradient of one batch's token-mean cross-entropy.
+
+    Returns the loss (nats per action token) and the number of action tokens.
+    """
     tokens = int(sequences.actions.lengths[chosen].sum())
     total = 0.0
     for batch in micro_batches(sequences, chosen, parameters.micro_batch_sequences):
-        # Demonstrations are imitated at temperature 1, whatever temperature the table names.
+        # Demonstrations are imitated at temperature 1, whatever temperature is in the table.
         ones = torch.ones(len(batch.targets_N))
         loss = -score(model, head, batch, ones).logprobs_N.sum() / tokens
         loss.backward()
@@ -130,7 +144,12 @@ def train_sft(
     folder: Path,
     on_step: OnStep | None = None,
 ) -> pd.DataFrame:
-    """Fine-tune the policy in ``base``, write it to ``folder``; returns the metrics table."""
+    """Fine-tune the policy in ``base`` and write it to ``folder``; returns the metrics table.
+
+    Raises:
+        ValueError: see `fine_tune`.
+        ModelFolderError: ``base`` cannot be used as a policy.
+    """
     policy = load_policy(base, model.torch_dtype)
     metrics = fine_tune(policy, demonstrations, parameters, seed, on_step)
     save_policy(policy, base, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,15 +19,15 @@ from agent_r1.training.value_targets import ValueTargets, value_targets
 
 @dataclass(frozen=True)
 class UpdateBatch:
-    """An iteration's rollouts, ready to be trained on; per-token arrays in flat action order."""
+    """An iteration's rollouts, ready for training; per-token arrays are in flat action order."""
 
     sequences: Sequences
     old_logprobs: torch.Tensor
-    """float32 nats."""
+    """float32 nats: of the policy before the update, by the trainer."""
     reference_logprobs: torch.Tensor | None
-    """float32 nats; None without a reference."""
+    """float32 nats: of the reference policy; None without one."""
     sampler_logprobs: np.ndarray
-    """float32 nats, as the sampler reported them."""
+    """float32 nats: as reported by the sampler."""
     advantages: torch.Tensor
     """float32."""
     mask: np.ndarray
@@ -34,28 +35,32 @@ class UpdateBatch:
     groups: np.ndarray
     """int64[trajectories]: the group of each trajectory."""
     group_sizes: np.ndarray
-    """int64[trajectories]: the scored members of its group."""
+    """int64[trajectories]: number of scored members in its group."""
     pairs: np.ndarray
-    """int64[pairs, 2]: trajectories, the better one first; none without preferences."""
+    """int64[pairs, 2]: trajectory indices, the chosen one first; empty without preferences."""
     targets: ValueTargets | None = None
-    """None without a critic."""
+    """The critic's targets; None without a critic."""
 
     @property
     def drift(self) -> np.ndarray:
-        """float32 nats: |sampler's - trainer's log-prob| of the tokens for which both are finite;
-        where a token is trained on, they are."""
+        """float32 nats: |sampler's - trainer's log-prob| of all tokens where both are finite.
+
+        Both are finite for every trained token.
+        """
         sampler, trainer = self.sampler_logprobs, self.old_logprobs.numpy()
         known = np.isfinite(sampler) & np.isfinite(trainer)
         return np.abs(sampler[known] - trainer[known])
 
     @property
     def trained(self) -> np.ndarray:
-        """int64: the trajectories that have a trained token, ascending."""
+        """int64: the trajectories with a trained token, ascending."""
         return np.unique(self.sequences.action_trajectory[self.mask])
 
     def reference_kl(self) -> float:
-        """Mean over the trained tokens of k3(policy before the update, reference), nats; 0 without
-        a reference or a trained token."""
+        """KL(policy before the update || reference) in nats per trained token, by k3.
+
+        0 without a reference or a trained token.
+        """
         if self.reference_logprobs is None or not self.mask.any():
             return 0.0
         mask = torch.from_numpy(self.mask)
@@ -73,44 +78,27 @@ def prepare(
     """Check and flatten the conformed tables of one iteration.
 
     Args:
-        rollouts: any row order, as of all of them.
-        logprobs: of the policy that is trained.
-        advantages: of an estimator with returns, if values are needed.
-        needs_reference: the reference's log-probs must be there.
-        preferences: None is no pair.
-        needs_values: a critic is trained: values and returns must be there.
+        rollouts: like all tables, in any row order.
+        logprobs: of the policy to train.
+        advantages: with returns, if ``needs_values``.
+        needs_reference: whether the reference's log-probs are required.
+        preferences: preference pairs; None means no pairs.
+        needs_values: whether values and returns are required, to train a critic.
 
     Raises:
-        SchemaError: they do not hold the same steps, or a list has not its action's length, or a
-            trained token has a value that is not finite, or needed references, values or returns
-            are missing, or a preference names a trajectory that is not there.
+        SchemaError: the tables do not hold the same steps; a list does not have the length of its
+            action; a value of a trained token is not finite; required references, values or
+            returns are missing; or a preference names an unknown trajectory.
     """
     rollouts = in_order(rollouts, "rollouts")
     logprobs = align(logprobs, "logprobs", rollouts)
     advantages = align(advantages, "advantages", rollouts)
     sequences = build_sequences(rollouts)
-
-    def flat(frame: pd.DataFrame, table: str, column: str) -> np.ndarray:
-        return token_column(frame, table, column, sequences.action_lengths)
-
-    mask = flat(advantages, "advantages", "loss_mask").astype(bool)
-    columns = {
-        "policy_logprobs": flat(logprobs, "logprobs", "policy_logprobs"),
-        "advantages": flat(advantages, "advantages", "advantages"),
-        "action_logprobs": flat(rollouts, "rollouts", "action_logprobs"),
-    }
-    reference = None
-    if len(logprobs) and logprobs["reference_logprobs"].notna().all():
-        reference = flat(logprobs, "logprobs", "reference_logprobs")
-        columns["reference_logprobs"] = reference
-    elif needs_reference and len(logprobs):
-        raise SchemaError(
-            "update.kl_coef is not 0 or update.objective compares with the reference, but table "
-            "'logprobs' has no reference_logprobs: set logprobs.reference to true"
-        )
-    for name, values in columns.items():
-        if not np.isfinite(values[mask]).all():
-            raise SchemaError(f"'{name}' of a trained token is not finite")
+    lengths = sequences.action_lengths
+    mask = token_column(advantages, "advantages", "loss_mask", lengths).astype(bool)
+    columns = _columns(rollouts, logprobs, advantages, lengths, needs_reference)
+    _require_finite(columns, mask)
+    reference = columns.get("reference_logprobs")
     first_rows = sequences.trajectories.first_rows
     names = rollouts["group_id"].to_numpy(dtype=object)[first_rows]
     return UpdateBatch(
@@ -125,6 +113,38 @@ def prepare(
         pairs=_pairs(preferences, sequences.trajectories.ids),
         targets=value_targets(logprobs, advantages, sequences, mask) if needs_values else None,
     )
+
+
+def _require_finite(columns: Mapping[str, np.ndarray], mask: np.ndarray) -> None:
+    for name, values in columns.items():
+        if not np.isfinite(values[mask]).all():
+            raise SchemaError(f"'{name}' of a trained token is not finite")
+
+
+def _columns(
+    rollouts: pd.DataFrame,
+    logprobs: pd.DataFrame,
+    advantages: pd.DataFrame,
+    lengths: np.ndarray,
+    needs_reference: bool,
+) -> dict[str, np.ndarray]:
+    """Column → float32[action tokens]; ``reference_logprobs`` only if the table has them."""
+    columns = {
+        "policy_logprobs": token_column(logprobs, "logprobs", "policy_logprobs", lengths),
+        "advantages": token_column(advantages, "advantages", "advantages", lengths),
+        "action_logprobs": token_column(rollouts, "rollouts", "action_logprobs", lengths),
+    }
+    if len(logprobs) and logprobs["reference_logprobs"].notna().all():
+        reference = token_column(logprobs, "logprobs", "reference_logprobs", lengths)
+        columns["reference_logprobs"] = reference
+    elif needs_reference and len(logprobs):
+        raise SchemaError(
+            "update.kl_coef or update.objective needs the reference, but table 'logprobs' has no "
+            "reference_logprobs: set logprobs.reference to true. If it is true already, the table "
+            "is older: kedro rerun compute_logprobs --downstream cascade, with the same "
+            "--iteration and --params"
+        )
+    return columns
 
 
 def _pairs(preferences: pd.DataFrame | None, ids: list[str]) -> np.ndarray:
@@ -143,13 +163,17 @@ def _pairs(preferences: pd.DataFrame | None, ids: list[str]) -> np.ndarray:
 
 
 def health(batch: UpdateBatch, trained: np.ndarray) -> dict[str, float]:
-    """Metrics of the whole batch that do not depend on the model; ``trained`` are trajectories.
+    """Metrics of the whole batch that do not depend on the model.
 
-    ``groups`` (those that have a trained trajectory), ``zero_variance_groups`` (the share of them
-    whose advantages are all 0: nothing to learn), ``zero_variance_group_count`` and
-    ``singleton_groups`` (their number, and how many have one scored member),
-    ``trained_trajectories``, ``logprob_drift_max`` and ``logprob_drift_mean`` (nats, |sampler -
-    trainer|, over all action tokens that both have); with a critic those of `ValueTargets.health`.
+    ``groups``: groups with a trained trajectory. ``zero_variance_groups``: the share of them whose
+    advantages are all 0 (nothing to learn); ``zero_variance_group_count``: their number.
+    ``singleton_groups``: groups with one scored member. ``trained_trajectories``.
+    ``logprob_drift_max`` and ``logprob_drift_mean``: |sampler - trainer| in nats, over all action
+    tokens with both log-probs. With a critic also those of `ValueTargets.health`.
+
+    Args:
+        batch: all trajectories.
+        trained: int64: the trajectories with a trained token.
     """
     size = np.zeros(len(batch.sequences.trajectories.ids))
     flat = np.abs(np.where(batch.mask, batch.advantages.numpy(), 0.0))

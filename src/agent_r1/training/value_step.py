@@ -1,8 +1,8 @@
-"""The value loss of one mini-batch, added up over micro-batches as the policy's is.
+"""The value loss of one mini-batch, accumulated over micro-batches like the policy loss.
 
-The tokens that count are those that are trained on and have a return: with returns per step, one
-token of each step. Their weights come from the same aggregation as those of the policy
-(`agent_r1.losses.aggregation`), over these tokens.
+It covers the trained tokens that have a return: with returns per step, one token of each step.
+Their weights come from the aggregation of the policy loss (`agent_r1.losses.aggregation`), computed
+over these tokens.
 """
 
 from __future__ import annotations
@@ -22,38 +22,45 @@ from agent_r1.training.value_targets import ValueTargets
 
 @dataclass(frozen=True)
 class ValueStep:
-    """A mini-batch; per-token arrays are in flat action order, of the whole table."""
+    """A mini-batch; per-token arrays cover the whole table in flat action order."""
 
     targets: ValueTargets
     mask: np.ndarray
-    """bool: the value of this token is trained in this step."""
+    """bool: the token's value is trained in this step."""
     weights: torch.Tensor
-    """float32: of the aggregation."""
+    """float32: weights of the aggregation."""
     clip: float | None
 
     @classmethod
     def of(
         cls, batch: UpdateBatch, picked: np.ndarray, parameters: LossParameters, clip: float | None
     ) -> ValueStep:
-        """The step of the trajectories ``picked``; the batch has value targets."""
-        mask = batch.targets.trained & np.isin(batch.sequences.action_trajectory, picked)
+        """The step of the trajectories ``picked``.
+
+        Raises:
+            ValueError: the batch was prepared without value targets.
+        """
+        targets = batch.targets
+        if targets is None:
+            raise ValueError("the batch has no value targets: prepare it with needs_values=True")
+        mask = targets.trained & np.isin(batch.sequences.action_trajectory, picked)
         sequence = batch.sequences.labels(parameters.sequence)
         weights = token_weights(mask, sequence, parameters.aggregation, parameters.norm_length)
-        return cls(batch.targets, mask, torch.from_numpy(weights).float(), clip)
+        return cls(targets, mask, torch.from_numpy(weights).float(), clip)
 
     def loss(self, values_N: torch.Tensor, actions_N: torch.Tensor, totals: Totals) -> torch.Tensor:
         """These tokens' share of the value loss; its metrics are added to ``totals``.
 
         Args:
-            values_N: float[N], of the critic being trained; carries the gradient.
+            values_N: float[N]: of the critic in training; carries the gradient.
             actions_N: int64[N]: flat action indices.
-            totals: of the mini-batch.
+            totals: totals of the mini-batch.
         """
         weight = self.weights[actions_N].to(values_N.device)
         old = self.targets.old_values[actions_N].to(values_N.device)
         returns = self.targets.returns[actions_N].to(values_N.device)
         tokens = value_loss(values_N, old, returns, weight > 0, self.clip)
         loss = aggregate(tokens.losses, weight)
-        share = tokens.clipped.sum().item() / max(np.count_nonzero(self.mask), 1)
+        share = tokens.clipped.sum().item() / max(int(np.count_nonzero(self.mask)), 1)
         totals.sums(value_loss=loss.item(), value_clip_fraction=share)
         return loss

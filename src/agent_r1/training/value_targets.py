@@ -1,7 +1,7 @@
-"""What a critic is trained on: the returns of table ``advantages``, as far as there are any.
+"""The critic's targets: the returns in table ``advantages``.
 
-A return counts where the token is trained on (``loss_mask``). An estimator at step level has one
-per step and nulls on the step's other tokens; those are left out, they are not zeros.
+A return is used where the token is trained (``loss_mask``). At step level an estimator gives one
+return per step and null on the step's other tokens; these tokens are left out, not treated as 0.
 """
 
 from __future__ import annotations
@@ -16,26 +16,35 @@ from agent_r1.schemas import SchemaError
 from agent_r1.training.sequences import Sequences
 from agent_r1.training.token_columns import nullable_token_column
 
+_VALUES = (
+    "set logprobs.values to true. If it is, the table is older: kedro rerun compute_logprobs "
+    "--downstream cascade, with the same --iteration and --params"
+)
+_RETURNS = (
+    "set advantage.estimator to one that has returns, such as gae. If it is, the table is older: "
+    "kedro rerun compute_advantages --downstream cascade, with the same --iteration and --params"
+)
+
 
 @dataclass(frozen=True)
 class ValueTargets:
-    """What a critic is trained on; per-token arrays in flat action order."""
+    """The critic's targets; per-token arrays are in flat action order."""
 
     old_values: torch.Tensor
-    """float32, units of the return: of the critic before the update."""
+    """float32: values of the critic before the update, in units of the return."""
     returns: torch.Tensor
-    """float32; NaN where there is none."""
+    """float32; NaN for tokens without a return."""
     trained: np.ndarray
     """bool: the token is trained on and has a return."""
 
     def health(self) -> dict[str, float]:
         """``return_variance`` and ``explained_variance`` over the trained tokens.
 
-        The explained variance is 1 - Var(returns - old values) / Var(returns): 1 if the values are
-        the returns but for a constant, 0 for a critic that is constant, below 0 for one that does
-        harm. With lam = 1 and gamma = 1 the returns are the Monte-Carlo returns, the rewards that
-        were really had from there on; otherwise they hold the critic's own values. It is left out
-        where all returns are equal: there is nothing to explain.
+        The explained variance is 1 - Var(returns - old values) / Var(returns): 1 if the values
+        equal the returns up to a constant, 0 for a constant critic, below 0 for a harmful one. With
+        lam = 1 and gamma = 1 the returns are Monte-Carlo returns, the sums of the rewards that
+        followed; otherwise they contain the critic's own values. If all returns are equal there is
+        nothing to explain, and it is left out.
         """
         if not self.trained.any():
             return {}
@@ -51,26 +60,25 @@ class ValueTargets:
 def value_targets(
     logprobs: pd.DataFrame, advantages: pd.DataFrame, sequences: Sequences, mask: np.ndarray
 ) -> ValueTargets:
-    """The targets in two conformed tables that stand in the order of the sequences' table.
+    """The targets from two conformed tables in the row order of ``sequences``.
 
     Args:
-        logprobs: column ``values``.
-        advantages: column ``returns``.
-        sequences: of the rollouts.
-        mask: bool[action tokens]: what is trained on.
+        logprobs: read for column ``values``.
+        advantages: read for column ``returns``.
+        sequences: the sequences of the rollouts.
+        mask: bool[action tokens]: trained tokens.
 
     Raises:
-        SchemaError: a step with a trained token has no values or no returns, or a trained token has
-            a value or a return that is not finite.
+        SchemaError: a step with a trained token has no values or returns, or a trained token has a
+            value or return that is not finite.
     """
     old, _ = nullable_token_column(logprobs, "logprobs", "values", sequences.action_lengths)
     returns, there = nullable_token_column(
         advantages, "advantages", "returns", sequences.action_lengths
     )
     trained_rows = np.bincount(sequences.action_row[mask], minlength=len(advantages)) > 0
-    _require(logprobs, "logprobs", "values", trained_rows, "set logprobs.values to true")
-    remedy = "set advantage.estimator to one that has returns, such as gae"
-    _require(advantages, "advantages", "returns", trained_rows, remedy)
+    _require(logprobs, "logprobs", "values", trained_rows, _VALUES)
+    _require(advantages, "advantages", "returns", trained_rows, _RETURNS)
     trained = mask & there
     for name, values in (("values", old), ("returns", returns)):
         if not np.isfinite(values[trained]).all():
@@ -83,6 +91,6 @@ def _require(frame: pd.DataFrame, table: str, column: str, rows: np.ndarray, rem
     if len(bad):
         name, step = frame["trajectory_id"].iloc[bad[0]], frame["step_index"].iloc[bad[0]]
         raise SchemaError(
-            f"update.critic.backbone is not 'none', but table '{table}' has no {column} of "
-            f"trajectory '{name}', step {step}: {remedy}, or update.critic.backbone to none"
+            f"table '{table}' has no {column} of trajectory '{name}', step {step}, and "
+            f"update.critic.backbone needs them: {remedy}. Or set update.critic.backbone to none"
         )

@@ -1,11 +1,13 @@
-"""What the critic says of sampled trajectories: the columns ``values`` and ``bootstrap_value``.
+"""The critic's values of sampled trajectories: the columns ``values`` and ``bootstrap_value``.
 
-A truncated trajectory stopped in a state: all that was visible at its last action, that action, and
-what was appended after it (``final_token_ids``), under the window of its last step. The window is
-not moved for it, and what no later action would see of the last one is still there. V of that state
-is read where it ends, as V of every state is: at the position that would predict the first token of
-the next action. So each truncated trajectory gets one more step whose action is a token that no one
-sees, in the same sequence as its other steps: all values come from one forward pass.
+The state where a truncated trajectory stopped consists of the tokens visible at its last action,
+that action, and the tokens appended after it (``final_token_ids``). The window of the last step
+applies and does not move, even if a next action would no longer see all of these tokens.
+
+V of this state is read at its end, like every V: at the position that would predict the first token
+of the next action. So each truncated trajectory gets one more step, whose action is a single token
+that is never an input, in the same sequence as the last step. All values come from one forward
+pass.
 """
 
 from __future__ import annotations
@@ -23,15 +25,17 @@ from agent_r1.training.critic import Critic
 from agent_r1.training.sequences import Sequences, build_sequences
 
 _NEVER_SEEN = 0
-"""Any valid id: the last token of a sequence is only ever predicted."""
+"""Any valid id: the last token of a sequence is only a target, never an input."""
 
 
 @torch.no_grad()
 def token_values(
     critic: Critic, policy: PreTrainedModel, sequences: Sequences, micro_batch_sequences: int = 32
 ) -> np.ndarray:
-    """float32[action tokens], units of the return: V where each action token is predicted, in flat
-    action order. ``policy`` lends its decoder to a critic without a backbone."""
+    """float32[action tokens]: V at the position that predicts each token, in flat action order.
+
+    Values are in units of the return. A critic without a backbone uses the decoder of ``policy``.
+    """
     result = np.zeros(sequences.action_tokens, np.float32)
     everything = np.arange(len(sequences.trajectory))
     for batch in micro_batches(sequences, everything, micro_batch_sequences):
@@ -48,14 +52,14 @@ def value_columns(
 ) -> dict[str, pa.Array]:
     """``values`` and ``bootstrap_value`` of conformed ``rollouts``, in their row order.
 
-    ``bootstrap_value`` is null but on the last row of a truncated trajectory, and there too if the
-    trajectory has no token at all: there is no state that could be read.
+    ``bootstrap_value`` is null except on the last row of a truncated trajectory. It is also null
+    there if the trajectory has no token, because then there is no state to read.
 
     Args:
         rollouts: conformed.
-        critic: None is the one that has learnt nothing: 0 everywhere.
-        policy: the one that acted.
-        micro_batch_sequences: sequences per forward; speed and memory only.
+        critic: None is an untrained critic, whose values are 0.
+        policy: the policy that acted.
+        micro_batch_sequences: sequences per forward pass; affects speed and memory only.
     """
     offsets = ragged(rollouts["action_token_ids"]).offsets
     rows = _stopped_rows(rollouts)
@@ -73,7 +77,7 @@ def value_columns(
 
 
 def _stopped_rows(rollouts: pd.DataFrame) -> np.ndarray:
-    """int64: the last rows of truncated trajectories that have a token."""
+    """int64: the last rows of truncated trajectories with at least one token."""
     trajectories = find_trajectories(rollouts, "rollouts")
     tokens = np.zeros(len(trajectories.ids), np.int64)
     for column in ("context_token_ids", "action_token_ids", "final_token_ids"):
@@ -85,8 +89,10 @@ def _stopped_rows(rollouts: pd.DataFrame) -> np.ndarray:
 
 
 def _with_one_more_step(rollouts: pd.DataFrame, rows: np.ndarray) -> pd.DataFrame:
-    """``rollouts``, and below them a step after each of the ``rows``: context
-    ``final_token_ids``, an action of one token."""
+    """``rollouts`` with one more step for each of ``rows``, appended at the end.
+
+    Its context is ``final_token_ids``, its action one token.
+    """
     last = rollouts.take(rows)
     finals = ragged(last["final_token_ids"])
     actions = Ragged(np.full(len(rows), _NEVER_SEEN, np.int32), np.arange(len(rows) + 1))

@@ -85,7 +85,7 @@ def test_p14_advantages_stay_bounded() -> None:
 def test_p15_groups_of_one_where_a_task_was_tried_often_are_an_error() -> None:
     table = rollouts(*(step(f"q/{index}", group_id=f"wrong-{index}") for index in range(4)))
     scored = rewards(table, q__0=1, q__1=0, q__2=0, q__3=1)
-    with pytest.raises(SchemaError, match="'q' was tried 4 times, but every group_id"):
+    with pytest.raises(SchemaError, match="'q' has 4 trajectories, but every group_id"):
         compute_advantages(table, scored, logprobs_of(table), {})
 
 

@@ -6,13 +6,14 @@ import pytest
 from agent_r1 import tables
 from agent_r1.chat import ChatParameters, load_tokenizer, make_format
 from agent_r1.parameters import ParameterError
-from agent_r1.pipelines.demonstrations.nodes import build_demonstrations
 from agent_r1.pipelines.report.exposure import measure_exposure
 from agent_r1.pipelines.reward.nodes import score_rewards
 from agent_r1.tasks.demonstrations import DemonstrationError
 from agent_r1.tasks.knowledge_base import FOLDER
 from agent_r1.tasks.multihop import build_tasks
+from agent_r1.tasks.parameters import TasksParameters
 from tests.support import REPOSITORY
+from tests.support.nodes import build_demonstrations
 
 ROLLOUT = {"max_tokens_per_step": 200, "max_context_tokens": 4000}
 COUNT = 120
@@ -24,7 +25,7 @@ def world():
         pd.read_parquet(REPOSITORY / FOLDER / f"{name}.parquet")
         for name in ("countries", "cities", "elements")
     )
-    return build_tasks(*tables, {})
+    return build_tasks(*tables, TasksParameters())
 
 
 @pytest.fixture(scope="module")

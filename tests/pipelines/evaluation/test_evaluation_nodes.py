@@ -10,7 +10,6 @@ from agent_r1.mdp import Action, ActionType, ToolCall
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.evaluation.nodes import (
     EvaluationParameters,
-    evaluate_policy,
     evaluated_tasks,
     evaluation_requests,
 )
@@ -18,6 +17,7 @@ from agent_r1.rewards import RewardParameters, rewards_table
 from agent_r1.rollout import RolloutParameters, replay_trajectories
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.tables.differences import compare_tables
+from tests.support.nodes import evaluate_policy
 
 ROLLOUT = {"max_tokens_per_step": 200, "max_context_tokens": 2000, "max_steps": 3}
 
@@ -180,7 +180,9 @@ def test_tasks_are_chosen_families_in_turn_and_never_by_chance():
 
 
 def test_a_split_without_tasks_is_an_error_and_not_a_zero():
-    with pytest.raises(ValueError, match="names 'ood', but no task is in it; there are: held_out"):
+    with pytest.raises(
+        ValueError, match="names 'ood', which has no tasks; splits with tasks: held_out"
+    ):
         evaluated_tasks(table(task(0, "held_out")), EvaluationParameters(splits=("ood",)))
 
 
@@ -189,7 +191,7 @@ def test_a_split_without_tasks_is_an_error_and_not_a_zero():
     [
         ({"splits": ["heldout"]}, "Did you mean 'held_out'"),
         ({"splits": []}, "at least one split"),
-        ({"splits": ["ood", "ood"]}, "each of them once"),
+        ({"splits": ["ood", "ood"]}, "no split twice"),
         ({"sampels": 4}, "Did you mean 'samples'"),
         ({"samples": 0}, r"evaluation\.samples"),
     ],

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from agent_r1 import tables
-from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.training.optimizer import write_empty
+from tests.support.nodes import compute_logprobs
 from tests.support.step_tables import rollouts, step
 from tests.support.tiny_models import write_policy
 

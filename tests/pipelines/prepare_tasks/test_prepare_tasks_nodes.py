@@ -3,10 +3,10 @@ import pytest
 
 from agent_r1 import schemas, tables
 from agent_r1.datasets import ArrowParquetDataset
-from agent_r1.pipelines.prepare_tasks.nodes import prepare_tasks
 from agent_r1.tasks.knowledge_base import FOLDER, KnowledgeBaseError
 from agent_r1.tasks.parameters import TasksParameters
 from tests.support import REPOSITORY
+from tests.support.nodes import prepare_tasks
 
 SMALL = {"sizes": dict.fromkeys(schemas.SPLITS, 44)}
 

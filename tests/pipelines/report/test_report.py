@@ -202,7 +202,7 @@ class Page(HTMLParser):
         self.text.append(data.strip())
 
 
-def test_the_page_is_whole_and_needs_no_other_file(history):
+def test_the_page_is_complete_and_self_contained(history):
     _, text, _ = report(history)
     page = Page(text)
     assert page.open == []
@@ -213,13 +213,13 @@ def test_the_page_is_whole_and_needs_no_other_file(history):
     assert "city → country" in page.text
 
 
-def test_nothing_is_said_of_entities_where_tasks_name_none(history):
+def test_entities_are_not_mentioned_if_tasks_name_none(history):
     tasks = tables.from_rows([task("a", "train"), task("b", "held_out")], "tasks")
     _, text, _ = report(history, tasks)
     assert Page(text).open == []
     assert "entit" not in text.lower()
     assert "over SFT, held out" in text
-    assert "tasks that are kept from training" in text
+    assert "tasks held out of training" in text
     assert "over SFT, entities never seen" in report(history)[1]
 
 

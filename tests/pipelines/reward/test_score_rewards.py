@@ -235,9 +235,9 @@ def test_parameters_come_back_from_what_is_recorded_of_them() -> None:
         ),
         ({"game": {"term": {}}}, r"'reward.environments.game.term'. Did you mean 'terms'"),
         ({"game": {}}, r"'reward.environments.game.terms': Field required"),
-        ({"game": {"terms": 1}}, r"reward.environments.game.terms must map names"),
+        ({"game": {"terms": 1}}, r"'reward.environments.game.terms': must map names of terms"),
         ({"game": 1}, r"reward.environments.game"),
-        ([], "must map names of environments"),
+        ([], r"'reward.environments': Input should be a group of keys \(got \[\]\)"),
     ],
 )
 def test_bad_parameters_of_an_environment_are_named(environments: Any, message: str) -> None:

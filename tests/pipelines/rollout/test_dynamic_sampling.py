@@ -28,11 +28,7 @@ from agent_r1.pipelines.rollout.dynamic_sampling import (
     group_outcomes,
     sampled_again,
 )
-from agent_r1.pipelines.rollout.nodes import (
-    generate_rollouts,
-    rollout_requests,
-    task_order,
-)
+from agent_r1.pipelines.rollout.nodes import rollout_requests, task_order
 from agent_r1.rollout import (
     BrokenEnvironmentError,
     RolloutParameters,
@@ -43,6 +39,7 @@ from agent_r1.rollout import (
 )
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.tables.differences import compare_tables
+from tests.support.nodes import generate_rollouts
 
 ITERATION = "iter_00002"
 COUNT = 12

@@ -14,13 +14,11 @@ from agent_r1.engines.local import LocalEngine
 from agent_r1.environments.multihop_qa import MultihopQAEnv
 from agent_r1.mdp import EnvironmentFailure
 from agent_r1.parameters import ParameterError
-from agent_r1.pipelines.rollout.nodes import (
-    generate_rollouts,
-    rollout_requests,
-)
+from agent_r1.pipelines.rollout.nodes import rollout_requests
 from agent_r1.rollout import BrokenEnvironmentError, RolloutParameters, replay_trajectories
 from agent_r1.storage.hashing import folder_sha256
 from tests.support.invariants import check_tables
+from tests.support.nodes import generate_rollouts
 from tests.support.tiny_models import write_stopping_policy
 
 ROLLOUT = {

@@ -18,7 +18,7 @@ from agent_r1.rollout import (
     group_requests,
     replay_trajectories,
 )
-from agent_r1.tasks.textworld import load_textworld
+from agent_r1.tasks.textworld import TextWorldParameters, load_textworld
 from agent_r1.training.sequences import build_sequences
 from tests.support.invariants import check_tables
 
@@ -34,7 +34,9 @@ CHAT = ChatParameters(system="Play.")
 @pytest.mark.slow
 def test_the_shortest_way_is_demonstrated_replayed_and_trained_on(policy_folder, tmp_path):
     pytest.importorskip("textworld")
-    tasks, documents = load_textworld(GAME | {"folder": str(tmp_path)}, {"train": 1})
+    tasks, documents = load_textworld(
+        TextWorldParameters(**GAME, folder=str(tmp_path)), {"train": 1}
+    )
     requests = group_requests(tasks, "demonstrations", [1.0, 1.0], 0, "build_demonstrations")
     chat = make_format(CHAT, load_tokenizer(policy_folder))
     turns = [turn["call"] for turn in json.loads(tasks["payload"][0])["script"]]

@@ -9,10 +9,10 @@ import pytest
 
 from agent_r1 import tables
 from agent_r1.parameters import ParameterError
-from agent_r1.pipelines.sft.nodes import import_policy, train_sft
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty
 from agent_r1.training.policy import ModelFolderError
+from tests.support.nodes import import_policy, train_sft
 from tests.support.step_tables import rollouts, step
 from tests.support.tiny_models import VOCABULARY, write_policy
 
@@ -20,7 +20,7 @@ RANDOM = np.random.default_rng(0)
 DEMONSTRATIONS = rollouts(
     *(step(f"q/{i}", 0, [1, 2], RANDOM.integers(0, VOCABULARY, 4).tolist()) for i in range(6))
 )
-SFT = {"steps": 3, "batch_size": 2, "learning_rate": 0.01}
+SFT = {"steps": 3, "batch_size": 2, "learning_rate": 0.01, "warmup_steps": 0}
 
 
 @pytest.fixture

@@ -13,11 +13,10 @@ from safetensors.torch import load_file
 
 from agent_r1 import tables
 from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.pipelines.logprobs.nodes import compute_logprobs
-from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import is_empty, write_empty
+from tests.support.nodes import compute_logprobs, update_policy
 from tests.support.step_tables import rewards, rollouts, step
 from tests.support.tiny_models import VOCABULARY, write_policy
 
@@ -77,7 +76,8 @@ def iterate(
         table, before.policy, before.policy, before.critic, {"values": values}, {}
     )
     advantage = {"estimator": "gae" if values else "grpo", "level": level}
-    parameters = {"learning_rate": 0.01, "mini_batch_trajectories": 4}
+    parameters = {"aggregation": "token_mean", "warmup_steps": 0, "eps": 1e-8}
+    parameters |= {"learning_rate": 0.01, "mini_batch_trajectories": 4}
     parameters |= {"critic": {"backbone": kind, "learning_rate": 0.01} | critic} | (update or {})
     outputs = update_policy(
         before.policy,

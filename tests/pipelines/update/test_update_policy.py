@@ -14,12 +14,11 @@ from agent_r1 import tables
 from agent_r1.losses.registry import OBJECTIVES
 from agent_r1.parameters import ParameterError
 from agent_r1.pipelines.advantage.nodes import compute_advantages
-from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 from agent_r1.pipelines.preferences.nodes import build_preferences
-from agent_r1.pipelines.update.nodes import update_policy
 from agent_r1.schemas import SchemaError
 from agent_r1.storage.hashing import folder_sha256
 from agent_r1.training.optimizer import write_empty
+from tests.support.nodes import compute_logprobs, update_policy
 from tests.support.step_tables import rewards, rollouts, step
 from tests.support.tiny_models import VOCABULARY, write_policy
 
@@ -32,7 +31,8 @@ TABLE = rollouts(
     )
 )
 REWARDS = rewards(TABLE, p__0=1, p__1=0, p__2=0, p__3=1, q__0=0.5, q__1=None, q__2=0.0, q__3=0.0)
-UPDATE = {"learning_rate": 0.01, "mini_batch_trajectories": 4, "kl_coef": 0.01}
+UPDATE = {"aggregation": "token_mean", "warmup_steps": 0, "eps": 1e-8, "kl_coef": 0.01}
+UPDATE |= {"learning_rate": 0.01, "mini_batch_trajectories": 4}
 
 
 class Experiment:

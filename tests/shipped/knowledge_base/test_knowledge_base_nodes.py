@@ -6,7 +6,12 @@ import unicodedata
 import pandas as pd
 import pytest
 
-from agent_r1.shipped.knowledge_base.nodes import build_cities, build_countries, build_elements
+from agent_r1.shipped.knowledge_base.nodes import (
+    KnowledgeBaseParameters,
+    build_cities,
+    build_countries,
+    build_elements,
+)
 from agent_r1.tasks.knowledge_base import FOLDER, TABLES, read_records
 from agent_r1.tasks.spelling import key
 from tests.support import REPOSITORY
@@ -75,7 +80,7 @@ def test_sources_give_the_shipped_tables(committed):
     countries = build_countries()
     built = {
         "countries": countries,
-        "cities": build_cities(countries, {}),
+        "cities": build_cities(countries, KnowledgeBaseParameters()),
         "elements": build_elements(),
     }
     for name, frame in built.items():

@@ -1,7 +1,7 @@
-"""Every strategy is the same update, and writes and reads the same trainer state.
+"""All strategies make the same update, and write and read the same trainer state.
 
-What is pinned: the gradient is a sum over blocks, clipped by its own norm; a saved state continues
-bit for bit under the same strategy, and under the other one to rounding.
+The gradient is a sum over blocks, clipped by its own norm. A saved state continues bit for bit with
+the same strategy, and up to rounding with the other one.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from agent_r1.training.optimizer import TrainerStateError
 from agent_r1.training.strategies import TrainerStrategy, make_strategy
 from agent_r1.training.update import UpdateParameters, train
 from tests.support.tiny_models import flat_weights, random_model, write_policy
-from tests.support.update_batches import MOVED, SAMPLED, batch, distance
+from tests.support.update_batches import MOVED, PLAIN, SAMPLED, batch, distance
 
 TORCH: dict = {"strategy": "torch"}
 ZERO_1 = {"strategy": "deepspeed", "deepspeed": {"zero_stage": 1}}
 ZERO_2 = {"strategy": "deepspeed", "deepspeed": {"zero_stage": 2}}
 ALL = pytest.mark.parametrize("which", [TORCH, ZERO_1, ZERO_2], ids=["torch", "zero_1", "zero_2"])
 ZERO = pytest.mark.parametrize("which", [ZERO_1, ZERO_2], ids=["zero_1", "zero_2"])
-MORE = {"learning_rate": 0.01, "weight_decay": 0.1, "mini_batch_trajectories": 3}
+MORE = PLAIN | {"learning_rate": 0.01, "weight_decay": 0.1, "mini_batch_trajectories": 3}
 
 
 def strategy(which: dict, model=None, state: Path | None = None, **more) -> TrainerStrategy:
     model = model or random_model()
-    return make_strategy(model, UpdateParameters(**MORE | which | more), state)
+    parameters = UpdateParameters(**MORE | which | more)
+    return make_strategy(model, parameters.trainer, parameters.optimizer, state)
 
 
 def flat(gradients: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -46,7 +47,7 @@ def squares(model: torch.nn.Module, factor: float) -> torch.Tensor:
 
 
 @ALL
-def test_losses_are_added_up_and_the_norm_is_that_before_clipping(which: dict) -> None:
+def test_losses_are_summed_and_the_norm_is_from_before_clipping(which: dict) -> None:
     weights = flat_weights(random_model())
     with strategy(which) as trainer:
         trainer.accumulate([0.5, 1.0, 1.5], squares)
@@ -59,7 +60,7 @@ def test_losses_are_added_up_and_the_norm_is_that_before_clipping(which: dict) -
 
 
 @ALL
-def test_what_is_discarded_is_not_in_the_next_step(which: dict) -> None:
+def test_discarded_gradients_are_not_in_the_next_step(which: dict) -> None:
     with strategy(which) as trainer:
         trainer.accumulate([5.0, 7.0], squares)
         trainer.discard()
@@ -89,7 +90,7 @@ def test_p22_deepspeed_gives_the_gradient_and_the_weights_of_torch(
         parameters = UpdateParameters(**MORE | chosen, objective=objective, entropy_coef=0.01)
         parameters = parameters.model_copy(update={"micro_batch_trajectories": 2})
         seen: list[dict[str, torch.Tensor]] = []
-        with make_strategy(random_model(), parameters, None) as trainer:
+        with make_strategy(random_model(), parameters.trainer, parameters.optimizer) as trainer:
             _, metrics = train(trainer, of, parameters, 0, on_gradients=seen.append)
             change = flat_weights(trainer.model) - flat_weights(random_model())
         assert len(seen) == 1
@@ -138,7 +139,7 @@ def test_the_strategy_may_change_between_updates(which: dict, tmp_path: Path) ->
 
 
 @ZERO
-def test_what_is_saved_without_a_step_are_the_same_bytes(which: dict, tmp_path: Path) -> None:
+def test_saving_without_a_step_gives_the_same_bytes(which: dict, tmp_path: Path) -> None:
     tokenizer, hashes = write_policy(tmp_path / "tokenizer"), []
     for name, chosen in (("torch", TORCH), ("zero", which)):
         (tmp_path / f"{name}_state").mkdir()
@@ -151,7 +152,7 @@ def test_what_is_saved_without_a_step_are_the_same_bytes(which: dict, tmp_path: 
     assert hashes[0] == hashes[1]
 
 
-def test_deepspeed_leaves_the_process_as_it_is() -> None:
+def test_deepspeed_does_not_change_the_process() -> None:
     environment, threads = dict(os.environ), torch.get_num_threads()
     with strategy(ZERO_1) as trainer:
         trainer.accumulate([1.0], squares)
@@ -171,7 +172,7 @@ def test_deepspeed_compiles_nothing() -> None:
         assert comm.cdb.shm_comm_op is None
 
 
-def test_deepspeed_that_cannot_be_imported_is_an_error_with_a_remedy(monkeypatch) -> None:
+def test_an_import_error_of_deepspeed_names_a_remedy(monkeypatch) -> None:
     def fails(name: str) -> None:
         raise RuntimeError("CUDA_HOME does not exist")
 
@@ -183,7 +184,7 @@ def test_deepspeed_that_cannot_be_imported_is_an_error_with_a_remedy(monkeypatch
 def test_one_of_several_ranks_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
-    with pytest.raises(ParameterError, match=r"one of 2 ranks, and update\.strategy deepspeed"):
+    with pytest.raises(ParameterError, match=r"one of 2 ranks, but update\.strategy deepspeed"):
         strategy(ZERO_1)
 
 
@@ -193,7 +194,7 @@ def test_weights_that_are_not_float32_are_refused() -> None:
 
 
 @pytest.mark.parametrize("stage", [0, 3])
-def test_stages_that_are_not_supported_are_refused(stage: int) -> None:
+def test_unsupported_stages_are_refused(stage: int) -> None:
     with pytest.raises(ParameterError, match=r"'?update\.deepspeed\.zero_stage'?.* 1 and 2 are"):
         UpdateParameters.read({"deepspeed": {"zero_stage": stage}}, "update")
 

@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 from agent_r1.chat.call_json import Malformed
 from agent_r1.chat.encoding import marked
 from agent_r1.chat.hermes import answer_blocks
-from agent_r1.chat.reasoning import END_OF_THINKING, THINKING, Spans, after_reasoning
+from agent_r1.chat.reasoning import END_OF_THINKING, THINKING, Spans, after_reasoning, think_spans
 from agent_r1.mdp import Action, ActionType, ToolCall
 
 
-class Dialect(Protocol):
+class Dialect:
     """Reads and writes turns. `NativeTemplate` proves that a template agrees."""
 
     name: str
     markup: tuple[str, ...]
     """Its own tags; each is a control token if the tokenizer has one for it."""
-    ends: tuple[str, ...]
+    ends: tuple[str, ...] = ()
     """Control tokens that end a turn, besides the one that the template writes after a call."""
-    answer_end: str | None
+    answer_end: str | None = None
     """The control token that ends an answer; None if it is the same as after a call."""
-    parallel: bool
+    parallel = False
     """Whether a turn may hold several calls."""
-    thought: str
+    thought = ""
     """A thought that a template of this dialect writes beside a call; empty if it never does."""
 
     def message(self, action: Action, thought: str = "") -> dict[str, Any]:
         """The action as a message for the template."""
-        ...
+        raise NotImplementedError
 
     def write(self, action: Action, thought: str = "") -> list[str]:
         """The action as the template writes it, tags as `Markup`."""
-        ...
+        raise NotImplementedError
 
     def read(self, text: str) -> Action:
         """A whole turn (without its stop token); never fails."""
-        ...
+        raise NotImplementedError
 
     def reasoning(self, text: str) -> Spans:
-        """The characters of a turn that are reasoning."""
-        ...
+        """The characters of a turn that are reasoning: up to the last ``</think>``."""
+        return think_spans(text)
 
 
 def assistant_message(action: Action, content: str) -> dict[str, Any]:

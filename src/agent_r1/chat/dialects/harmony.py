@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from agent_r1.chat.call_json import Malformed, check_json, read_value, skip_whitespace, write_value
-from agent_r1.chat.dialects.base import answered, assistant_message, called, malformed
+from agent_r1.chat.dialects.base import Dialect, answered, assistant_message, called, malformed
 from agent_r1.chat.encoding import Markup
 from agent_r1.chat.reasoning import Spans
 from agent_r1.mdp import Action, ActionType, ToolCall
@@ -42,14 +42,13 @@ class _Message(NamedTuple):
     closed: bool
 
 
-class HarmonyDialect:
-    """See `agent_r1.chat.dialects.base.Dialect`."""
+class HarmonyDialect(Dialect):
+    """See `Dialect`."""
 
     name = "harmony"
-    markup: tuple[str, ...] = (CHANNEL, TEXT, END, "<|start|>", "<|constrain|>")
-    ends: tuple[str, ...] = ("<|call|>", "<|return|>")
-    answer_end: str | None = "<|return|>"
-    parallel = False
+    markup = (CHANNEL, TEXT, END, "<|start|>", "<|constrain|>")
+    ends = ("<|call|>", "<|return|>")
+    answer_end = "<|return|>"
     thought = "One thought."
 
     def message(self, action: Action, thought: str = "") -> dict[str, Any]:

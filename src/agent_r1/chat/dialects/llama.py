@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_r1.chat.call_json import Malformed, read_call, read_value, skip_whitespace, write_value
 from agent_r1.chat.dialects.base import (
+    Dialect,
     answered,
     assistant_message,
     called,
@@ -19,21 +20,18 @@ from agent_r1.chat.dialects.base import (
     write_answer,
 )
 from agent_r1.chat.encoding import Markup
-from agent_r1.chat.reasoning import Spans, after_reasoning, think_spans
+from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.mdp import Action, ActionType, ToolCall
 
 PYTHON_TAG = "<|python_tag|>"
 
 
-class LlamaDialect:
-    """See `agent_r1.chat.dialects.base.Dialect`."""
+class LlamaDialect(Dialect):
+    """See `Dialect`."""
 
     name = "llama"
-    markup: tuple[str, ...] = (PYTHON_TAG,)
-    ends: tuple[str, ...] = ("<|eot_id|>", "<|eom_id|>")
-    answer_end: str | None = None
-    parallel = False
-    thought = ""
+    markup = (PYTHON_TAG,)
+    ends = ("<|eot_id|>", "<|eom_id|>")
 
     def message(self, action: Action, thought: str = "") -> dict[str, Any]:
         """The template leaves out text beside a call."""
@@ -65,7 +63,3 @@ class LlamaDialect:
         if skip_whitespace(text, end) < len(text):
             raise Malformed("text after the tool call: one call per turn, and nothing behind it")
         return read_call(value, "parameters")
-
-    def reasoning(self, text: str) -> Spans:
-        """Up to the last ``</think>``."""
-        return think_spans(text)

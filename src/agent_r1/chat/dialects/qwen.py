@@ -6,6 +6,7 @@ from typing import Any
 
 from agent_r1.chat.call_json import Malformed, write_value
 from agent_r1.chat.dialects.base import (
+    Dialect,
     answered,
     assistant_message,
     called,
@@ -16,17 +17,15 @@ from agent_r1.chat.dialects.base import (
 )
 from agent_r1.chat.encoding import Markup
 from agent_r1.chat.hermes import CALL, END_CALL, read_calls
-from agent_r1.chat.reasoning import Spans, after_reasoning, think_spans
+from agent_r1.chat.reasoning import after_reasoning
 from agent_r1.mdp import Action, ActionType
 
 
-class QwenDialect:
-    """See `agent_r1.chat.dialects.base.Dialect`. A turn without calls is the answer."""
+class QwenDialect(Dialect):
+    """A turn without calls is the answer."""
 
     name = "qwen"
-    markup: tuple[str, ...] = (CALL, END_CALL)
-    ends: tuple[str, ...] = ()
-    answer_end: str | None = None
+    markup = (CALL, END_CALL)
     parallel = True
     thought = "Plain words."
 
@@ -51,7 +50,3 @@ class QwenDialect:
             return called(text, *calls) if calls else answered(text, spoken_answer(text))
         except Malformed as error:
             return malformed(text, error)
-
-    def reasoning(self, text: str) -> Spans:
-        """Up to the last ``</think>``."""
-        return think_spans(text)

@@ -1,4 +1,4 @@
-"""Node: how much better than expected each action token was."""
+"""Node: compute the advantage of each action token."""
 
 from __future__ import annotations
 
@@ -17,18 +17,23 @@ def compute_advantages(
     rollouts: pd.DataFrame,
     rewards: pd.DataFrame,
     logprobs: pd.DataFrame | None,
-    parameters: AdvantageParameters | Mapping[str, Any],
+    parameters: AdvantageParameters,
     controllers: Mapping[str, Any] | None = None,
 ) -> pd.DataFrame:
-    """The ``advantages`` table: exactly one row per row of ``rollouts``, in its order.
+    """The ``advantages`` table: one row per row of ``rollouts``, in the same order.
 
-    ``logprobs`` holds the critic's values and the reference; an estimator that needs neither does
-    not read it. ``controllers`` are those of the last iteration: where the coefficient of the KL
-    stands, if it is steered; without them it stands where it starts.
+    Args:
+        rollouts: the iteration's trajectories.
+        rewards: their rewards.
+        logprobs: the critic's values and the reference's log-probs; None if the estimator needs
+            neither.
+        parameters: the group ``advantage``, read or as a mapping.
+        controllers: those of the last iteration, with the KL coefficient if it is steered; None
+            uses its start value.
 
     Raises:
         ParameterError: an unknown estimator or parameter.
-        SchemaError: the tables do not fit together, or a value that is needed is missing.
+        SchemaError: the tables do not fit together, or a needed value is missing.
     """
     parameters = AdvantageParameters.read(parameters, "advantage")
     coefficient = current_coefficient(controllers or {}, "reward_kl_coef", parameters)

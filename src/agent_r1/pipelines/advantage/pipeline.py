@@ -8,7 +8,7 @@ from agent_r1.pipelines.advantage.nodes import compute_advantages
 
 
 def create_pipeline() -> Pipeline:
-    """An advantage per action token, by the configured estimator."""
+    """One advantage per action token, by the configured estimator."""
     return Pipeline(
         [
             Node(

@@ -1,10 +1,8 @@
-"""Node: the episodes of a scripted agent, for the warm start."""
+"""Node: play the episodes of a scripted agent, for the warm start."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -20,17 +18,16 @@ def build_demonstrations(
     policy: Path,
     tasks: pd.DataFrame,
     documents: pd.DataFrame,
-    demonstrations: DemonstrationParameters | Mapping[str, Any],
-    environment: EnvironmentParameters | Mapping[str, Any],
-    chat: ChatParameters | Mapping[str, Any],
-    rollout: RolloutParameters | Mapping[str, Any],
+    demonstrations: DemonstrationParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    rollout: RolloutParameters,
     seed: int,
 ) -> pd.DataFrame:
-    """Episodes of the scripted agent; the table is empty where ``demonstrations.count`` is 0.
+    """Episodes of the scripted agent; an empty table if ``demonstrations.count`` is 0.
 
     Arguments and errors are those of `agent_r1.rollout.demonstrations.play_demonstrations`.
     """
-    demonstrations = DemonstrationParameters.read(demonstrations, "demonstrations")
     if not demonstrations.count:
         return tables.empty("rollouts")
     return play_demonstrations(
@@ -38,9 +35,9 @@ def build_demonstrations(
         tables.conform(tasks, "tasks"),
         tables.conform(documents, "documents"),
         demonstrations,
-        EnvironmentParameters.read(environment, "environment"),
-        ChatParameters.read(chat, "chat"),
-        RolloutParameters.read(rollout, "rollout"),
+        environment,
+        chat,
+        rollout,
         seed,
         progress.reporter(),
     )

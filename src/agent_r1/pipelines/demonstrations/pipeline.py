@@ -8,7 +8,7 @@ from agent_r1.pipelines.demonstrations.nodes import build_demonstrations
 
 
 def create_pipeline() -> Pipeline:
-    """``demonstrations``: episodes of a scripted agent that really calls the tools."""
+    """``demonstrations``: episodes of a scripted agent, with real tool calls."""
     return Pipeline(
         [
             Node(

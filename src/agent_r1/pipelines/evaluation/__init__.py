@@ -1,1 +1,1 @@
-"""How good a policy is."""
+"""Evaluate a policy."""

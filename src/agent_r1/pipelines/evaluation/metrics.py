@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,86 +22,84 @@ def attempt_outcomes(
     greedy_from: int,
     by_reward: Collection[str] = (),
 ) -> pd.DataFrame:
-    """How each trajectory went.
+    """The outcome of each trajectory.
 
     Args:
-        rollouts, rewards: the tables of these names, row for row.
+        rollouts, rewards: the tables of these names, with the same rows.
         tasks: the attempted tasks.
-        greedy_from: attempts with this sample index and above were greedy.
-        by_reward: environments in which the outcome term says what is right, because texts cannot
-            be compared: without its point, "2.5" is the same as "25".
+        greedy_from: attempts with this sample index or a higher one are greedy.
+        by_reward: environments where the outcome term decides, because comparing texts would be
+            wrong: without punctuation "2.5" equals "25".
 
     Returns:
-        A row per trajectory: ``split``, ``family``, ``task_id``, ``greedy``, ``exact_match`` and
-        ``f1`` of the answer (0 where there is none; both say whether the task was solved where it
-        has no accepted answers, because only its environment can tell, and ``by_reward``),
-        ``steps``, ``tool_calls``, ``tool_errors``, ``trajectory_return``. What the infrastructure
-        ended is null in ``exact_match`` and ``f1``, and what is not scored in
-        ``trajectory_return``: unknown is not zero.
+        One row per trajectory: ``split``, ``family``, ``task_id``, ``greedy``, ``exact_match`` and
+        ``f1`` of the answer (0 without an answer), ``steps``, ``tool_calls``, ``tool_errors``,
+        ``trajectory_return``. For tasks without accepted answers and for ``by_reward``,
+        ``exact_match`` and ``f1`` are 1 if the task was solved, else 0. Unknown is not zero: a
+        trajectory that the infrastructure ended is null in ``exact_match`` and ``f1``, and an
+        unscored one in ``trajectory_return``.
     """
     about = {task["task_id"]: task for task in tasks.to_dict("records")}
     trajectories = find_trajectories(rollouts, "rollouts")
     columns = ("task_id", "sample_index", "action_type", "action_text", "tool_results")
     steps = {name: rollouts[name].tolist() for name in columns}
-    ends = rollouts["end_reason"].to_numpy(dtype=object, na_value=None)
-    returns = rewards["trajectory_reward"].tolist()
-    solved = rewards["correct"].tolist()
+    failed = rollouts["end_reason"] == EndReason.INFRASTRUCTURE.value
+    steps["outage"] = failed.to_numpy(bool, na_value=False).tolist()
+    steps |= {name: rewards[name].tolist() for name in ("trajectory_reward", "correct")}
     rows = []
     for first, end in zip(trajectories.offsets[:-1], trajectories.offsets[1:], strict=True):
         own = trajectories.order[first:end]
-        last = own[-1]
-        task = about[steps["task_id"][last]]
-        if len(task["answers"]) and task["environment"] not in by_reward:
-            exact, overlap = _scores(
-                ends[last], steps["action_type"][last], steps["action_text"][last], task["answers"]
-            )
-        else:
-            exact = overlap = np.nan if pd.isna(solved[last]) else float(solved[last])
+        last = {name: column[own[-1]] for name, column in steps.items()}
+        task = about[last["task_id"]]
+        exact, overlap = _scores(last, task, task["environment"] in by_reward)
         calls, errors = tool_outcomes(steps["tool_results"][row] for row in own)
         rows.append(
             {
                 "split": task["split"],
                 "family": task["family"],
                 "task_id": task["task_id"],
-                "greedy": steps["sample_index"][last] >= greedy_from,
+                "greedy": last["sample_index"] >= greedy_from,
                 "exact_match": exact,
                 "f1": overlap,
                 "steps": len(own),
                 "tool_calls": calls,
                 "tool_errors": errors,
-                "trajectory_return": returns[last],
+                "trajectory_return": last["trajectory_reward"],
             }
         )
     return pd.DataFrame(rows)
 
 
 def _scores(
-    end_reason: str, action_type: str, text: str, accepted: Sequence[str]
+    last: Mapping[str, Any], task: Mapping[Hashable, Any], by_reward: bool
 ) -> tuple[float, float]:
-    """Exact match and F1 by a trajectory's last step: an answer is the last action or none."""
-    if end_reason == EndReason.INFRASTRUCTURE:
+    """Exact match and F1 from a trajectory's last step; only a last action can be the answer."""
+    if by_reward or not len(task["answers"]):
+        solved = np.nan if pd.isna(last["correct"]) else float(last["correct"])
+        return solved, solved
+    if last["outage"]:
         return np.nan, np.nan
-    if action_type != ActionType.ANSWER:
+    if last["action_type"] != ActionType.ANSWER:
         return 0.0, 0.0
-    answer = extract_answer(text)
-    return exact_match(answer, accepted), f1(answer, accepted)
+    answer = extract_answer(last["action_text"])
+    return exact_match(answer, task["answers"]), f1(answer, task["answers"])
 
 
 def tool_outcomes(tool_results: Iterable[str]) -> tuple[int, int]:
-    """Tool calls of a trajectory, and how many of them failed.
+    """The number of tool calls in a trajectory, and how many of them failed.
 
     Args:
-        tool_results: the column of the rollouts, a JSON list per step.
+        tool_results: the column of the rollouts, one JSON list per step.
     """
     statuses = [result["status"] for text in tool_results for result in json.loads(text)]
     return len(statuses), sum(status != ToolStatus.OK for status in statuses)
 
 
 def evaluation_table(attempts: pd.DataFrame) -> pd.DataFrame:
-    """The table `evaluation`: each split as a whole, then its families, all by name.
+    """The table `evaluation`: for each split a row for the whole, then one per family, by name.
 
     Args:
-        attempts: what `attempt_outcomes` gives.
+        attempts: the result of `attempt_outcomes`.
     """
     rows: list[dict[str, Any]] = []
     for split, of_split in attempts.groupby("split"):
@@ -129,6 +127,6 @@ def _row(attempts: pd.DataFrame, split: Any, family: Any) -> dict[str, Any]:
 
 
 def _mean(values: pd.Series) -> float | None:
-    """Mean of what is known, summed in one order so that no bit depends on the table's."""
+    """Mean of the known values, summed in sorted order so that the row order does not matter."""
     known = sorted(float(value) for value in values if not pd.isna(value))
     return sum(known) / len(known) if known else None

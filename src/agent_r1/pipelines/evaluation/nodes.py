@@ -1,10 +1,8 @@
-"""Evaluate a policy: let it attempt tasks that it is not trained on, and count."""
+"""Node: evaluate a policy on tasks that it is not trained on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -25,11 +23,11 @@ from agent_r1.rollout import (
     run_trajectories,
 )
 
-__all__ = ["EvaluationParameters", "evaluate_policy"]
+__all__ = ["EvaluationParameters", "evaluate_policy", "validate_policy"]
 
 STAGE = "evaluate_policy"
 _NOT_TEXTS = ("numeric", "coverage")
-"""Metrics of the outcome that an exact match of texts would contradict."""
+"""Outcome metrics for which an exact match of texts would be wrong."""
 
 
 def evaluate_policy(
@@ -37,38 +35,36 @@ def evaluate_policy(
     policy: Path,
     tasks: pd.DataFrame,
     documents: pd.DataFrame,
-    evaluation: EvaluationParameters | Mapping[str, Any],
-    rollout: RolloutParameters | Mapping[str, Any],
-    environment: EnvironmentParameters | Mapping[str, Any],
-    chat: ChatParameters | Mapping[str, Any],
-    reward: RewardParameters | Mapping[str, Any],
+    evaluation: EvaluationParameters,
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    reward: RewardParameters,
     seed: int,
     *,
     iteration: str,
 ) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-    """Sampled attempts and a greedy one at each task of the chosen splits.
+    """Sampled attempts and one greedy attempt at each task of the chosen splits.
 
     Args:
-        engine: generates; it is given the policy's weights.
-        policy: the folder of the policy that is evaluated.
+        engine: generates the actions; loads the policy's weights.
+        policy: folder of the policy to evaluate.
         tasks: the tasks table.
-        documents: the corpus that the environment's tools work on.
-        evaluation: its ``splits`` are evaluated; the driver says which.
+        documents: the corpus that the environment's tools read.
+        evaluation: the group ``evaluation``; its ``splits`` are evaluated.
         rollout, environment, chat, reward: the parameter groups of these names.
-        seed: the experiment's.
-        iteration: whose policy it is: ``base``, ``iter_00000`` …
+        seed: the experiment's seed.
+        iteration: the iteration of the policy: ``base``, ``iter_00000`` …
 
     Returns:
-        ``evaluation``, ``evaluation_rollouts`` and ``evaluation_rewards``. Of a task's attempts
-        the last one is the greedy one (temperature 0), if there is any.
+        ``evaluation``, ``evaluation_rollouts`` and ``evaluation_rewards``. If there is a greedy
+        attempt (temperature 0), it is the last one of each task.
 
     Raises:
         ParameterError: a parameter cannot be used, a split has no tasks, or all prompts are too
             long.
         BrokenEnvironmentError: the infrastructure failed in every trajectory.
     """
-    evaluation = EvaluationParameters.read(evaluation, "evaluation")
-    rollout = RolloutParameters.read(rollout, "rollout")
     chosen = evaluated_tasks(tables.conform(tasks, "tasks"), evaluation)
     rollouts, _ = run_trajectories(
         engine,
@@ -76,18 +72,47 @@ def evaluate_policy(
         evaluation_requests(chosen, evaluation, rollout, seed, iteration),
         documents,
         rollout,
-        EnvironmentParameters.read(environment, "environment"),
-        ChatParameters.read(chat, "chat"),
+        environment,
+        chat,
         progress.reporter(),
     )
     check_played(rollouts, rollout)
-    reward = RewardParameters.read(reward, "reward")
     rewards = rewards_table(rollouts, chosen, reward)
     by_reward = {
         name for name in set(chosen["environment"]) if reward.outcome_metric(name) in _NOT_TEXTS
     }
     attempts = attempt_outcomes(rollouts, rewards, chosen, evaluation.samples, by_reward)
     return evaluation_table(attempts), rollouts, rewards
+
+
+def validate_policy(
+    engine: Engine,
+    policy: Path,
+    tasks: pd.DataFrame,
+    documents: pd.DataFrame,
+    evaluation: EvaluationParameters,
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    reward: RewardParameters,
+    seed: int,
+    *,
+    iteration: str,
+) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """`evaluate_policy` on only the validation split."""
+    return evaluate_policy(
+        engine,
+        policy,
+        tasks,
+        documents,
+        evaluation.model_copy(update={"splits": ("validation",)}),
+        rollout,
+        environment,
+        chat,
+        reward,
+        seed,
+        iteration=iteration,
+    )
 
 
 def evaluation_requests(
@@ -97,15 +122,15 @@ def evaluation_requests(
     seed: int,
     iteration: str,
 ) -> list[TrajectoryRequest]:
-    """What `evaluate_policy` attempts at the tasks of `evaluated_tasks`; a replay needs it too."""
+    """The attempts of `evaluate_policy` at the tasks of `evaluated_tasks`; replay uses it too."""
     temperatures = [rollout.temperature] * evaluation.samples + [0.0] * evaluation.greedy
     return group_requests(chosen, iteration, temperatures, seed, STAGE)
 
 
 def evaluated_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd.DataFrame:
-    """The tasks of each split that are evaluated: families in turn, in table order.
+    """The evaluated tasks of each split: one of each family in turn, in table order.
 
-    No draw is involved, so that every policy of every experiment is asked the same.
+    Nothing is random, so every policy of every experiment gets the same tasks.
 
     Raises:
         ParameterError: a split has no tasks.
@@ -115,7 +140,7 @@ def evaluated_tasks(tasks: pd.DataFrame, evaluation: EvaluationParameters) -> pd
         of_split = tasks[tasks["split"] == split]
         if of_split.empty:
             raise ParameterError(
-                f"evaluation.splits names '{split}', but no task is in it; there are: "
+                f"evaluation.splits names '{split}', which has no tasks; splits with tasks: "
                 f"{', '.join(sorted(set(tasks['split'])))}"
             )
         rank = of_split.groupby("family").cumcount()

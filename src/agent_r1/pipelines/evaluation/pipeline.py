@@ -1,14 +1,12 @@
-"""A policy → how good it is: on the evaluation splits, and on the validation split."""
+"""A policy → its evaluation on the evaluation splits, and on the validation split."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial, update_wrapper
-from typing import Any
 
 from kedro.pipeline import Node, Pipeline
 
-from agent_r1.pipelines.evaluation.nodes import evaluate_policy
+from agent_r1.pipelines.evaluation.nodes import evaluate_policy, validate_policy
 
 _INPUTS = [
     "engine",
@@ -24,31 +22,15 @@ _INPUTS = [
 ]
 
 
-def validate_policy(
-    engine: Any,
-    policy: Any,
-    tasks: Any,
-    documents: Any,
-    evaluation: Mapping[str, Any],
-    *others: Any,
-    iteration: str,
-) -> Any:
-    """`evaluate_policy` on the validation split alone."""
-    on_validation = {**dict(evaluation), "splits": ["validation"]}
-    return evaluate_policy(
-        engine, policy, tasks, documents, on_validation, *others, iteration=iteration
-    )
-
-
 def create_evaluation(iteration: str) -> Pipeline:
-    """The splits of ``evaluation.splits``, which are only ever reported."""
+    """Evaluation on ``evaluation.splits``, which are only reported."""
     evaluate = update_wrapper(partial(evaluate_policy, iteration=iteration), evaluate_policy)
     outputs = ["evaluation", "evaluation_rollouts", "evaluation_rewards"]
     return Pipeline([Node(evaluate, inputs=_INPUTS, outputs=outputs, name="evaluate_policy")])
 
 
 def create_validation(iteration: str) -> Pipeline:
-    """The validation split, by which training may be steered and tuned."""
+    """Evaluation on the validation split, for selection and tuning."""
     validate = update_wrapper(partial(validate_policy, iteration=iteration), validate_policy)
     outputs = ["validation", "validation_rollouts", "validation_rewards"]
     return Pipeline([Node(validate, inputs=_INPUTS, outputs=outputs, name="validate_policy")])

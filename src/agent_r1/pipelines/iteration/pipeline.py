@@ -1,8 +1,8 @@
 """One iteration of reinforcement learning, as a modular pipeline.
 
-``iter_00003`` reads the policy of ``iter_00002`` and writes its own. The reference policy is that
-of ``iter_00000`` (after SFT) in all of them. A loop is not a DAG, so iterations are instances of
-this template, built when they are asked for by name.
+``iter_00003`` reads the policy of ``iter_00002`` and writes its own. The reference policy of all
+iterations is that of ``iter_00000`` (after SFT). A loop is not a DAG, so each iteration is an
+instance of this template, built when its name is requested.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from agent_r1.pipelines.rollout.pipeline import create_pipeline as create_rollou
 from agent_r1.pipelines.update.pipeline import create_pipeline as create_update
 
 SHARED = ("engine", "tasks", "documents", "memory")
-"""What all iterations read; not namespaced."""
+"""Datasets that all iterations read; they have no namespace."""
 CARRIED = ("policy", "critic", "trainer_state", "controllers")
-"""What an iteration takes over from the one before."""
+"""Datasets that an iteration reads from the previous one."""
 
 
 def create_pipeline(index: int) -> Pipeline:

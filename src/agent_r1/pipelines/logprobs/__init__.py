@@ -1,1 +1,1 @@
-"""The trainer's log-probs and values of what was sampled."""
+"""The trainer's log-probs and values of the sampled tokens."""

@@ -1,10 +1,8 @@
-"""Node: the trainer's own log-probs of what the sampler wrote."""
+"""Node: compute the trainer's own log-probs of the sampled tokens."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -18,24 +16,23 @@ def compute_logprobs(
     policy: Path,
     reference: Path,
     critic: Path,
-    parameters: LogprobParameters | Mapping[str, Any],
-    model: ModelParameters | Mapping[str, Any],
+    parameters: LogprobParameters,
+    model: ModelParameters,
 ) -> pd.DataFrame:
-    """The ``logprobs`` table: a row per row of ``rollouts``, in its order.
+    """The ``logprobs`` table: one row per row of ``rollouts``, in the same order.
 
     ``values`` and ``bootstrap_value`` are null unless ``logprobs.values`` is true; they are 0 if
     ``critic`` is the empty checkpoint.
 
     Raises:
-        CriticError: values are wanted and ``critic`` does not fit the policy.
+        CriticError: ``logprobs.values`` is true and ``critic`` does not fit the policy.
     """
-    model = ModelParameters.read(model, "model")
     use_threads(model)
     return logprobs_table(
         tables.conform(rollouts, "rollouts"),
         policy,
         reference,
         critic,
-        LogprobParameters.read(parameters, "logprobs"),
+        parameters,
         model,
     )

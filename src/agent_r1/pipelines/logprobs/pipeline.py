@@ -1,4 +1,4 @@
-"""Rollouts → the trainer's log-probs, the reference's, and values."""
+"""Rollouts → log-probs of policy and reference, and values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from agent_r1.pipelines.logprobs.nodes import compute_logprobs
 
 
 def create_pipeline() -> Pipeline:
-    """What the policy, the reference policy and the critic say of each sampled token."""
+    """Log-probs of the policy and the reference, and the critic's values, per sampled token."""
     return Pipeline(
         [
             Node(

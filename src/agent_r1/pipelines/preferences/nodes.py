@@ -1,4 +1,4 @@
-"""Node: pairs of a better and a worse trajectory."""
+"""Node: build preference pairs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from agent_r1.training.preferences import best_against_worst
 def build_preferences(
     rollouts: pd.DataFrame, rewards: pd.DataFrame, objective: str | None = None
 ) -> pd.DataFrame:
-    """The ``preferences`` table: best against worst of each group, ties give none.
+    """The ``preferences`` table: the best and the worst trajectory of each group; no pair for ties.
 
-    Empty unless ``objective`` (that of the update) trains on pairs, as ``dpo`` does: no other reads
-    it.
+    Empty unless ``objective`` (``update.objective``) trains on pairs, as ``dpo`` does.
 
     Raises:
-        ParameterError: there is no such objective.
+        ParameterError: the objective is unknown.
     """
     if objective is None or registry.objective(objective).trains_on != "pairs":
         return tables.empty("preferences")

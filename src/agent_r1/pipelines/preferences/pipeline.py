@@ -8,7 +8,7 @@ from agent_r1.pipelines.preferences.nodes import build_preferences
 
 
 def create_pipeline() -> Pipeline:
-    """Pairs for preference objectives; empty for the others."""
+    """Preference pairs; an empty table for objectives that do not use them."""
     return Pipeline(
         [
             Node(

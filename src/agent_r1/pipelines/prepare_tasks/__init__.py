@@ -1,1 +1,1 @@
-"""Knowledge base → tasks and the corpus that answers them."""
+"""Knowledge base → tasks, and the corpus with their answers."""

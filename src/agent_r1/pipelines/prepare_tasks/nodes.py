@@ -1,4 +1,4 @@
-"""The node that makes the tasks."""
+"""Node: build the tasks."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def prepare_tasks(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The tables ``tasks`` and ``documents``; see `agent_r1.tasks.preparation.load_tasks`.
 
-    The experiment's seed is no input: splits have a seed of their own (``tasks.split_seed``), so
-    that experiments with different seeds are compared on the same questions.
+    The experiment's seed is not an input: splits have their own seed (``tasks.split_seed``), so
+    experiments with different seeds are compared on the same questions.
 
     Args:
-        countries, cities, elements: the knowledge base; other sources do not read it.
+        countries, cities, elements: the knowledge base; ignored by other sources.
         parameters: the group ``tasks``.
-        environment: ``environment.name``; it decides what is loaded unless ``tasks.sources`` does.
-        files: what `agent_r1.datasets.TaskFilesDataset` gives.
+        environment: ``environment.name``; selects the source unless ``tasks.sources`` is set.
+        files: loaded by `agent_r1.datasets.TaskFilesDataset`.
     """
     return load_tasks(
-        TasksParameters.read(parameters, "tasks"),
+        parameters,
         environment,
         (countries, cities, elements),
         files or TaskFiles(),

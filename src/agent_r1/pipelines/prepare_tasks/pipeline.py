@@ -1,4 +1,4 @@
-"""Knowledge base, or task files → tasks and documents."""
+"""Knowledge base or task files → tasks and documents."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What the experiment showed."""
+"""Report the results of an experiment."""

@@ -1,4 +1,4 @@
-"""Which evaluated entities the policy met in training: none, where they are held out."""
+"""Count the evaluated entities that occurred in training: 0 for held-out ones."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ _MARKUP = re.compile(r"<[^<>]*>")
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """The entities of one family of a split."""
+    """The entities in the questions of one family of a split."""
 
     family: str
     questions: int
     entities: int
     in_training: int
-    """Of them, entities of a training task's chain."""
+    """How many of them are in a training task's chain."""
     in_demonstrations: int
-    """Of them, what a demonstration looks up, thinks or answers."""
+    """How many of them occur in a demonstration's tool calls, thoughts or answers."""
 
 
 def measure_exposure(
     tasks: pd.DataFrame, demonstrations: pd.DataFrame, split: str = "held_out"
 ) -> list[Exposure]:
-    """A row per family of ``split``, by name.
+    """One row per family of ``split``, sorted by name.
 
     Args:
         tasks: the table `tasks`; payloads name their ``entities``.
         demonstrations: the table `rollouts` of the warm start.
-        split: the split whose entities are counted.
+        split: the split to count entities of.
     """
     entities = [set(json.loads(text).get("entities", ())) for text in tasks["payload"]]
     table = pd.DataFrame(
@@ -60,7 +60,7 @@ def _union(sets: pd.Series) -> set[str]:
 
 
 def _mentioned(demonstrations: pd.DataFrame) -> set[str]:
-    """Arguments of tool calls, and what turns say: answers, and thoughts with their parts."""
+    """All texts of tool arguments, answers, and thoughts and their parts."""
     texts: set[str] = set()
     for turn in demonstrations["action_text"]:
         for line in _MARKUP.sub("\n", turn).split("\n"):

@@ -1,6 +1,8 @@
-"""The learning curves, as one figure of three panels."""
+"""The learning curves: one figure with three panels."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,23 +15,16 @@ INK, MUTED, GRID = "#1f2937", "#6b7280", "#e5e7eb"
 COLORS = {"base": "#9ca3af", "sft": "#f59e0b", "rl": "#2563eb"}
 _ACCENT = "#0d9488"
 
-_STYLE = {
-    "font.size": 10,
-    "text.color": INK,
-    "axes.labelcolor": MUTED,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-}
-
 
 def draw_learning_curves(results: Results) -> Figure:
-    """Reward in training, exact match on questions that are not trained on, and policy drift.
+    """Training reward, exact match on questions that are not trained on, and policy drift.
 
-    A panel without data says so, so that an experiment can be reported at any time.
+    A panel without data says so: a report can be made at any time.
     """
     from matplotlib import rc_context
 
-    with rc_context(_STYLE):
+    style: dict[Any, Any] = {"font.size": 10, "text.color": INK, "axes.labelcolor": MUTED}
+    with rc_context(style | {"xtick.color": MUTED, "ytick.color": MUTED}):
         figure = Figure(figsize=(12.5, 3.9), layout="constrained", facecolor="white")
         panels = figure.subplots(1, 3)
         _reward(panels[0], results.curves)

@@ -1,4 +1,4 @@
-"""The node that reports an experiment."""
+"""Node: report an experiment."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def build_report(
 
     Args:
         history: the committed tables ``rewards``, ``update_metrics``, ``evaluation`` and
-            ``validation`` of all iterations, and how long the nodes took.
-        tasks: all tasks; the report counts which held-out entities were met in training.
-        demonstrations: what the warm start was trained on.
+            ``validation`` of all iterations, and the run times of the nodes.
+        tasks: all tasks; the report counts the held-out entities that occurred in training.
+        demonstrations: the training data of the warm start.
         parameters: all parameters.
     """
     results = read_results(history, parameters["experiment"])

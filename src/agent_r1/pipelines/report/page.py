@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs no other file."""
+"""The report as one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from agent_r1.pipelines.report.results import (
 
 _SPLIT_TITLES = {"in_domain": "In-domain", "held_out": "Held out", "ood": "Out of distribution"}
 _BY_ENTITIES = {
-    "in_domain": "unseen questions about entities that are trained on",
-    "held_out": "entities that no training question is about",
-    "ood": "kinds of question that are never trained on",
+    "in_domain": "new questions about entities seen in training",
+    "held_out": "questions about entities never seen in training",
+    "ood": "kinds of questions never seen in training",
 }
-"""What the splits of the knowledge base are."""
+"""Subtitles of the splits if tasks name their entities, as those of the knowledge base do."""
 _BY_TASKS = {
-    "in_domain": "tasks like those that are trained on",
-    "held_out": "tasks that are kept from training",
-    "ood": "tasks of other kinds than those that are trained on",
+    "in_domain": "tasks like the training tasks",
+    "held_out": "tasks held out of training",
+    "ood": "tasks of other kinds than the training tasks",
 }
-"""What is known of those of any other source, whose tasks name no entities."""
+"""Subtitles of the splits of all other sources."""
 
 _COLUMNS = (
     ("exact_match", "Exact match", "mean of the samples at the rollout temperature"),
@@ -50,11 +50,11 @@ _COLUMNS = (
 def render_page(
     results: Results, exposure: Sequence[Exposure], figure: Figure, parameters: Mapping[str, Any]
 ) -> str:
-    """The page.
+    """The HTML page.
 
     Args:
-        results: what was measured.
-        exposure: per family of the held-out split.
+        results: the results.
+        exposure: one row per family of the held-out split.
         figure: the learning curves; embedded as SVG.
         parameters: all parameters of the run.
     """
@@ -127,7 +127,8 @@ def _family_scores(results: Results, split: str) -> dict[str, dict[str, float | 
 
 
 def _family_rows(table: pd.DataFrame, split: str) -> list[dict[str, Any]]:
-    return table[(table["split"] == split) & table["family"].notna()].to_dict("records")
+    rows = table[(table["split"] == split) & table["family"].notna()].to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]
 
 
 def _held_out_families(results: Results, exposure: Sequence[Exposure]) -> list[dict[str, Any]]:
@@ -154,23 +155,23 @@ def _value(results: Results, policy: str, split: str, metric: str) -> float | No
 
 def _curve_rows(results: Results) -> list[dict[str, Any]]:
     return [
-        {"iteration": iteration} | {name: number(value) for name, value in row.items()}
+        {"iteration": iteration, **{str(name): number(value) for name, value in row.items()}}
         for iteration, row in results.curves.iterrows()
     ]
 
 
 def _svg(figure: Figure) -> str:
-    """The figure without the XML preamble; the same bytes for the same curves."""
+    """The figure as SVG without the XML preamble; equal curves give equal bytes."""
     buffer = io.StringIO()
     with rc_context({"svg.hashsalt": "agent-r1", "svg.fonttype": "none"}):
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     svg = buffer.getvalue()
-    tag = svg[svg.index("<svg") :]  # without a size of its own it fills the page's width
+    tag = svg[svg.index("<svg") :]  # without its own size it fills the page width
     return re.sub(r' (?:height|width)="[\d.]+pt"', "", tag, count=2)
 
 
 def _plain(value: Any) -> Any:
-    """Parameters as YAML has them."""
+    """Parameters as plain YAML values."""
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     if isinstance(value, Mapping):

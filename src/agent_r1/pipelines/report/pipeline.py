@@ -13,11 +13,10 @@ from agent_r1.pipelines.report.nodes import build_report
 
 
 def create_pipeline(after: Sequence[str] = ()) -> Pipeline:
-    """The figure, the HTML page and the summary, from everything that is committed.
+    """The figure, the HTML page and the summary, from all committed tables.
 
     Args:
-        after: datasets that must exist first, where the report is one pipeline with what makes
-            them.
+        after: datasets that must exist first, if their nodes are in the same pipeline.
     """
 
     def report(
@@ -32,7 +31,7 @@ def create_pipeline(after: Sequence[str] = ()) -> Pipeline:
         )
 
     shared = {name: name for name in ("history", "tasks", "demonstrations")}
-    # A node's own names have no dots; the pipeline maps them.
+    # Input names of a node have no dots; the pipeline maps them.
     aliases = {name.replace(".", "_"): name for name in after}
     return Pipeline(
         [

@@ -1,4 +1,4 @@
-"""What the committed tables of an experiment say, in the shape that the report needs."""
+"""The results in an experiment's committed tables, in the form that the report needs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pandas as pd
 from agent_r1.datasets import History
 
 POLICIES = {"base": "Base", "sft": "SFT", "rl": "RL"}
-"""The three policies that are compared, by their keys in ``summary.json``."""
+"""The compared policies: key in ``summary.json`` → title."""
 
 REPORTED_SPLITS = ("in_domain", "held_out", "ood")
-"""The splits that are reported; ``validation`` is only ever tuned on."""
+"""The reported splits; ``validation`` is only for tuning."""
 
 EVALUATION_COLUMNS = (
     "exact_match",
@@ -24,7 +24,7 @@ EVALUATION_COLUMNS = (
     "tool_error_rate",
     "mean_return",
 )
-"""Columns of an evaluation, as they stand in ``summary.json``."""
+"""Columns of an evaluation that are in ``summary.json``."""
 
 _DIGITS = 6
 
@@ -35,20 +35,20 @@ class Results:
 
     experiment: str
     iterations: int
-    """Iterations of RL that are committed."""
+    """Number of committed RL iterations."""
     wall_seconds: float
-    """Seconds in nodes, each node's newest run; what lies between two runs does not count."""
+    """Seconds spent in nodes, in the newest run of each; time between runs does not count."""
     evaluations: dict[str, pd.DataFrame]
-    """Key of `POLICIES` → its evaluation; a policy that was not evaluated is missing."""
+    """Key of `POLICIES` → evaluation; policies that were not evaluated are missing."""
     curves: pd.DataFrame
-    """A row per iteration: ``reward``, ``correct``, ``validation`` and ``validation_greedy``
+    """One row per iteration: ``reward``, ``correct``, ``validation`` and ``validation_greedy``
     (exact match), ``kl``, ``entropy`` (nats per token), ``sampled`` (trajectories)."""
     stage_seconds: pd.Series
     """Seconds by node name, largest first."""
 
 
 def read_results(history: History, experiment: str) -> Results:
-    """Gather `Results` from what is committed, be it a whole experiment or its beginning."""
+    """`Results` from the committed tables; the experiment may be unfinished."""
     iterations = sum(_number(name) > 0 for name in history.iterations("update_metrics"))
     seconds = history.node_runs.groupby("node")["seconds"].sum().sort_values(ascending=False)
     return Results(
@@ -62,7 +62,7 @@ def read_results(history: History, experiment: str) -> Results:
 
 
 def summarize(results: Results) -> dict[str, Any]:
-    """``summary.json``; plain Python numbers, and null where something was not measured."""
+    """The content of ``summary.json``: plain Python numbers, None if not measured."""
     return {
         "experiment": results.experiment,
         "iterations": results.iterations,
@@ -79,13 +79,13 @@ def summarize(results: Results) -> dict[str, Any]:
 
 
 def whole_split(evaluation: pd.DataFrame, split: str) -> Mapping[str, Any] | None:
-    """The row over all families of a split, or None if it was not evaluated."""
+    """The row for all families of a split; None if it was not evaluated."""
     rows = evaluation[(evaluation["split"] == split) & evaluation["family"].isna()]
-    return None if rows.empty else rows.iloc[0].to_dict()
+    return None if rows.empty else {str(name): value for name, value in rows.iloc[0].items()}
 
 
 def number(value: Any) -> float | None:
-    """A plain float, rounded; null and NaN are None."""
+    """A rounded plain float; None for null and NaN."""
     return None if pd.isna(value) else round(float(value), _DIGITS)
 
 
@@ -94,7 +94,7 @@ def _cell(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _number(iteration: str) -> int:
-    """``iter_00003`` → 3; what is before SFT is -1."""
+    """``iter_00003`` → 3; -1 for ``base``."""
     _, _, digits = iteration.rpartition("_")
     return int(digits) if iteration.startswith("iter_") else -1
 
@@ -135,6 +135,6 @@ def _curves(history: History) -> pd.DataFrame:
 
 
 def _mean(values: Iterable[Any]) -> float | None:
-    """Mean over what is known: an unscored trajectory is not a zero."""
+    """Mean of the known values: an unscored trajectory is not zero."""
     known = [float(value) for value in values if not pd.isna(value)]
     return sum(known) / len(known) if known else None

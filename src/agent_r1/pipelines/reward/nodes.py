@@ -1,9 +1,6 @@
-"""Node: the reward of each step."""
+"""Node: compute the reward of each step."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import pandas as pd
 
@@ -14,9 +11,9 @@ from agent_r1.rewards.composition import RewardParameters, rewards_table
 def score_rewards(
     rollouts: pd.DataFrame,
     tasks: pd.DataFrame,
-    parameters: RewardParameters | Mapping[str, Any],
+    parameters: RewardParameters,
 ) -> pd.DataFrame:
-    """The ``rewards`` table: a row per row of ``rollouts``, in its order.
+    """The ``rewards`` table: one row per row of ``rollouts``, in the same order.
 
     Raises:
         ParameterError: an unknown term or parameter.

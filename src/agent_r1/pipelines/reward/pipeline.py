@@ -8,7 +8,7 @@ from agent_r1.pipelines.reward.nodes import score_rewards
 
 
 def create_pipeline() -> Pipeline:
-    """A reward per step, and what it is made of."""
+    """One reward per step, with its components."""
     return Pipeline(
         [
             Node(

@@ -1,1 +1,1 @@
-"""The policy acts: trajectories."""
+"""Sample trajectories of the policy."""

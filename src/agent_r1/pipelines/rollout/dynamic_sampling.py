@@ -1,20 +1,19 @@
-"""DAPO's dynamic sampling: groups that teach nothing are replaced by groups of further tasks.
+"""DAPO's dynamic sampling: replace groups without a learning signal by groups of other tasks.
 
-Q. Yu et al., "DAPO" (2025), sec. 3.2.
+Q. Yu et al., "DAPO" (2025), https://arxiv.org/abs/2503.14476, sec. 3.2.
 
-1. Round 1 plays the iteration's own batch, as it is played without dynamic sampling.
-2. Its trajectories are scored as ``score_rewards`` does it. A group has a *signal* if at least two
-   of them are scored and the rewards differ; what is not scored is no reason to keep or drop.
-3. Groups without a signal are dropped. The next round plays as many further tasks as are missing
-   (`drawing_order`), so that no group that has a signal is ever thrown away.
-4. It ends when all groups that are wanted have a signal, after ``max_rounds``, or when all training
-   tasks were played. In the last two cases it says so, and trains on what it has.
-5. If no group has a signal, the batch of round 1 is kept: the iteration is what it is without
+1. Round 1 plays the iteration's batch, the same as without dynamic sampling.
+2. Its trajectories are scored as by ``score_rewards``. A group has a *signal* if at least two of
+   its trajectories are scored and their rewards differ; unscored trajectories are ignored.
+3. Groups without a signal are dropped. The next round plays one further task for each missing group
+   (`drawing_order`), so a group with a signal is never dropped.
+4. Sampling ends when enough groups have a signal, after ``max_rounds``, or when all training tasks
+   have been played. In the last two cases it logs a warning and trains on the groups it has.
+5. If no group has a signal, the batch of round 1 is kept: the iteration is the same as without
    dynamic sampling, with advantages of 0.
 
-Every group that was played is a row of ``sampled_groups``. The rounds are a function of the rewards
-alone, so a replay goes through them again (`sampled_again`), and needs no trajectory that was
-dropped.
+Every played group is a row of ``sampled_groups``. The rounds depend only on the rewards, so a
+replay repeats them (`sampled_again`) without the dropped trajectories.
 """
 
 from __future__ import annotations
@@ -35,20 +34,20 @@ logger = logging.getLogger(__name__)
 
 
 class GroupOutcome(NamedTuple):
-    """What the trajectories of a group earned, by ``sample_index``."""
+    """The rewards of a group, by ``sample_index``, and its tokens."""
 
     rewards: tuple[float | None, ...]
-    """None is not scored."""
+    """None means not scored."""
     completion_tokens: int
 
 
 Play = Callable[[pd.DataFrame], Sequence[GroupOutcome]]
-"""The tasks of a round → the outcome of each one's group."""
+"""The tasks of a round → the outcome of each task's group."""
 
 
 @dataclass(frozen=True, slots=True)
 class SampledGroup:
-    """A group that was played."""
+    """A played group."""
 
     task_id: str
     round: int
@@ -61,7 +60,7 @@ class SampledGroup:
 
     @property
     def reason(self) -> Literal["no_variance", "too_few_scored"] | None:
-        """Why it has no signal; None if it has one."""
+        """Why the group has no signal; None if it has one."""
         if len(self.known) < 2:
             return "too_few_scored"
         statistics = group_statistics(np.array(self.known), np.zeros(len(self.known), np.int64))
@@ -74,12 +73,12 @@ def sample_groups(
     """Play round after round; see the module.
 
     Args:
-        order: tasks in the order in which they are drawn.
-        rollout: how many groups are wanted, and how many rounds there may be.
-        play: is asked once per round.
+        order: tasks in drawing order.
+        rollout: the number of groups, and the largest number of rounds.
+        play: plays the tasks of a round; called once per round.
 
     Returns:
-        every group that was played, in that order.
+        all played groups, in the order of play.
     """
     groups: list[SampledGroup] = []
     for number in range(1, rollout.dynamic_sampling.max_rounds + 1):
@@ -94,17 +93,17 @@ def sample_groups(
 
 
 def with_signal(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
-    """The groups that there is something to learn from."""
+    """The groups with a learning signal."""
     return [group for group in groups if group.reason is None]
 
 
 def trained_groups(groups: Sequence[SampledGroup]) -> list[SampledGroup]:
-    """The groups that are trained on: those with a signal; if none has one, those of round 1."""
+    """The groups to train on: those with a signal, or those of round 1 if there are none."""
     return with_signal(groups) or [group for group in groups if group.round == 1]
 
 
 def groups_table(groups: Sequence[SampledGroup], iteration: str) -> pd.DataFrame:
-    """The ``sampled_groups`` table, a row per group that was played, in that order."""
+    """The ``sampled_groups`` table: one row per played group, in the order of play."""
     trained = {group.task_id for group in trained_groups(groups)}
     rows = [
         {
@@ -124,7 +123,7 @@ def groups_table(groups: Sequence[SampledGroup], iteration: str) -> pd.DataFrame
 
 
 def group_outcomes(rollouts: pd.DataFrame, rewards: pd.DataFrame) -> dict[str, GroupOutcome]:
-    """Task → the outcome of its group; ``rewards`` has the rows of ``rollouts`` in their order."""
+    """Task → outcome of its group; ``rewards`` has the same rows as ``rollouts``."""
     steps = pd.DataFrame(
         {
             "task": rollouts["task_id"].tolist(),
@@ -151,9 +150,9 @@ def sampled_again(
     """The ``sampled_groups`` table that should have been recorded.
 
     Args:
-        recorded: what was. Of dropped groups it is the only one that knows their outcomes.
+        recorded: the recorded table, the only source for the outcomes of dropped groups.
         order, rollout: see `sample_groups`.
-        played: task → the outcome of its group, of those that were played again.
+        played: task → outcome of its group, for groups that were played again.
         iteration: such as ``iter_00003``.
     """
     remembered = {
@@ -172,12 +171,12 @@ def sampled_again(
 def warn_if_short(
     groups: Sequence[SampledGroup], rollout: RolloutParameters, iteration: str, tasks: int
 ) -> None:
-    """Say that fewer groups than are wanted have a signal, why, and what is trained on.
+    """Log a warning if too few groups have a signal: why, and what the iteration trains on.
 
     Args:
-        groups: all that were played.
-        rollout, iteration: what they were played for.
-        tasks: how many training tasks there are.
+        groups: all played groups.
+        rollout, iteration: the parameters and the name of the iteration.
+        tasks: number of training tasks.
     """
     found, wanted = len(with_signal(groups)), rollout.tasks_per_iteration
     if found == wanted:

@@ -1,8 +1,7 @@
-"""Generate an iteration's rollouts: groups of trajectories of the current policy."""
+"""Node: generate an iteration's rollouts, groups of trajectories of its policy."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,10 +37,10 @@ def generate_rollouts(
     tasks: pd.DataFrame,
     documents: pd.DataFrame,
     memory: Any,
-    rollout: RolloutParameters | Mapping[str, Any],
-    environment: EnvironmentParameters | Mapping[str, Any],
-    chat: ChatParameters | Mapping[str, Any],
-    reward: RewardParameters | Mapping[str, Any],
+    rollout: RolloutParameters,
+    environment: EnvironmentParameters,
+    chat: ChatParameters,
+    reward: RewardParameters,
     seed: int,
     *,
     iteration: str,
@@ -49,35 +48,33 @@ def generate_rollouts(
     """``rollout.group_size`` trajectories for each of the iteration's training tasks.
 
     Args:
-        engine: generates; it is given the policy's weights.
-        policy: the folder of the policy that acts.
-        tasks: the tasks table; those of the split ``train`` are attempted.
-        documents: the corpus that the environment's tools work on.
-        memory: reserved, and empty.
+        engine: generates the actions; loads the policy's weights.
+        policy: folder of the policy that acts.
+        tasks: the tasks table; the split ``train`` is played.
+        documents: the corpus that the environment's tools read.
+        memory: reserved; empty.
         rollout, environment, chat: the parameter groups of these names.
-        reward: the group of this name; dynamic sampling alone reads it.
-        seed: the experiment's.
-        iteration: such as ``iter_00003``; counts from ``iter_00001``.
+        reward: the group of this name; only dynamic sampling reads it.
+        seed: the experiment's seed.
+        iteration: such as ``iter_00003``; the first one is ``iter_00001``.
 
     Returns:
-        ``rollouts``, ``rollout_timings`` and ``sampled_groups``; the last one is empty without
-        dynamic sampling, and with it the first two have what is kept.
+        ``rollouts``, ``rollout_timings`` and ``sampled_groups``. With dynamic sampling, the first
+        two hold the kept groups; without it, ``sampled_groups`` is empty.
 
     Raises:
         ParameterError: a parameter cannot be used, there are too few training tasks, or all
             prompts are too long.
         BrokenEnvironmentError: see there; a trajectory that fails among others is only not scored.
     """
-    rollout = RolloutParameters.read(rollout, "rollout")
-    reward = RewardParameters.read(reward, "reward")
     order = task_order(tasks, rollout, seed, iteration)
     run = prepare_run(
         engine,
         policy,
         documents,
         rollout,
-        EnvironmentParameters.read(environment, "environment"),
-        ChatParameters.read(chat, "chat"),
+        environment,
+        chat,
     )
     if rollout.dynamic_sampling.enabled:
         return _sample_dynamically(run, order, rollout, reward, seed, iteration)
@@ -89,8 +86,8 @@ def generate_rollouts(
 def task_order(
     tasks: pd.DataFrame, rollout: RolloutParameters, seed: int, iteration: str
 ) -> pd.DataFrame:
-    """The tasks that an iteration attempts, in this order: all of them, or, with dynamic sampling,
-    as many from the top as it needs.
+    """The tasks of an iteration, in order. With dynamic sampling it plays as many of the first ones
+    as it needs, otherwise all.
 
     Raises:
         ParameterError: there are too few training tasks.
@@ -107,11 +104,11 @@ def rollout_requests(
     iteration: str,
     sampled_groups: pd.DataFrame | None = None,
 ) -> list[TrajectoryRequest]:
-    """What is in the ``rollouts`` of `generate_rollouts`, from its inputs; a replay needs it.
+    """The requests behind the ``rollouts`` of `generate_rollouts`; replay uses it.
 
     Args:
         tasks, rollout, seed, iteration: the node's inputs of these names.
-        sampled_groups: with dynamic sampling, the table that says which groups were kept.
+        sampled_groups: with dynamic sampling, the table of kept and dropped groups.
 
     Raises:
         ParameterError: there are too few training tasks.
@@ -140,20 +137,21 @@ def _sample_dynamically(
     iteration: str,
 ) -> RolloutTables:
     rounds: list[tuple[pd.DataFrame, pd.DataFrame]] = []
-    report, done, tokens = progress.reporter(), 0, 0
+    report, played, sampled = progress.reporter(), 0, 0
 
-    def on_progress(ended: int, total: int, sampled: int) -> None:
-        """Over all rounds; the total grows with each."""
-        report(done + ended, done + total, tokens + sampled)
+    def on_progress(done: int, total: int, tokens: int) -> None:
+        """Progress over all rounds; the total grows with each round."""
+        report(played + done, played + total, sampled + tokens)
 
     def play(tasks: pd.DataFrame) -> list[dynamic_sampling.GroupOutcome]:
-        nonlocal done, tokens
+        nonlocal played, sampled
         requests = _requests(tasks, rollout, seed, iteration)
         rollouts, timings = run(requests, on_progress)
         if not rounds:
             check_played(rollouts, rollout, outages_are_data=True)
         rounds.append((rollouts, timings))
-        done, tokens = done + len(requests), tokens + int(rollouts["completion_tokens"].sum())
+        played += len(requests)
+        sampled += int(rollouts["completion_tokens"].sum())
         found = dynamic_sampling.group_outcomes(rollouts, rewards_table(rollouts, tasks, reward))
         return [found[task] for task in tasks["task_id"]]
 
@@ -166,9 +164,9 @@ def _sample_dynamically(
 
 
 def _joined(rounds: list[pd.DataFrame], table: str, kept: set[str]) -> pd.DataFrame:
-    """The steps of these groups, sorted as the tables of one round are."""
+    """The steps of the kept groups of all rounds, sorted like the tables of one round."""
     steps = pd.concat(rounds, ignore_index=True)
-    # A trajectory's id is its group's and its number; the timings have nothing else.
+    # A trajectory id is group id / sample index; the timings have no other key.
     group = pd.Series([name.rpartition("/")[0] for name in steps["trajectory_id"]])
     chosen = steps[group.isin(kept)].reset_index(drop=True)
     return in_order(tables.conform(chosen, table), table)

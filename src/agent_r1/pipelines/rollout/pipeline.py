@@ -10,7 +10,7 @@ from agent_r1.pipelines.rollout.nodes import generate_rollouts
 
 
 def create_pipeline(iteration: str) -> Pipeline:
-    """Groups of trajectories of the policy that the iteration starts from."""
+    """Groups of trajectories of the previous iteration's policy."""
     generate = update_wrapper(partial(generate_rollouts, iteration=iteration), generate_rollouts)
     return Pipeline(
         [

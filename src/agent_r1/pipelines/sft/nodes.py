@@ -1,8 +1,7 @@
-"""Nodes of the warm start: the base policy, and supervised fine-tuning on demonstrations."""
+"""Nodes: import the base policy, and fine-tune it on demonstrations."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +21,28 @@ from agent_r1.training.policy import (
 from agent_r1.training.sft import SftParameters
 
 
-def import_policy(model: ModelParameters | Mapping[str, Any]) -> Path:
-    """The base policy: what belongs to it of ``model.path``, in a staged folder.
+def import_policy(model: ModelParameters) -> Path:
+    """The base policy: the policy files of ``model.path``, copied to a staged folder.
 
     Raises:
         ModelFolderError: the folder is missing, has no tokenizer, or holds pickled weights.
     """
-    model = ModelParameters.read(model, "model")
     return import_model(model.path, stage("base_policy"))
 
 
 def train_sft(
     base_policy: Path,
     demonstrations: pd.DataFrame,
-    sft: SftParameters | Mapping[str, Any],
-    model: ModelParameters | Mapping[str, Any],
+    sft: SftParameters,
+    model: ModelParameters,
     seed: int,
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
-    """The policy that RL starts from, and the empty states of what RL may use.
+    """The policy that RL starts from, and empty checkpoints for critic and trainer state.
 
     Returns:
         ``policy`` (the base unchanged if ``sft.enabled`` is false), ``critic`` and
         ``trainer_state`` (empty checkpoints), ``controllers`` (none yet), ``update_metrics``.
     """
-    sft, model = SftParameters.read(sft, "sft"), ModelParameters.read(model, "model")
     use_threads(model)
     policy = stage("policy")
     if sft.enabled:

@@ -18,7 +18,7 @@ def create_base() -> Pipeline:
 
 
 def create_pipeline() -> Pipeline:
-    """``iter_00000``: the warm start, also the reference policy; and its evaluation."""
+    """``iter_00000``: the warm start, which is also the reference policy, and its evaluation."""
     trained = Node(
         train_sft,
         inputs=["base_policy", "demonstrations", "params:sft", "params:model", "params:seed"],

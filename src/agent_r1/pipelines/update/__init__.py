@@ -1,1 +1,1 @@
-"""One update of the policy."""
+"""Update the policy."""

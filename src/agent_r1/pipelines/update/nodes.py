@@ -1,4 +1,4 @@
-"""Node: the update of the policy."""
+"""Node: update the policy."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from agent_r1.storage.staging import stage
 from agent_r1.training import update as training
 from agent_r1.training.metrics import with_values
 from agent_r1.training.policy import ModelParameters, use_threads
-from agent_r1.training.update import UpdateParameters
 from agent_r1.training.update_batch import prepare
+from agent_r1.training.update_parameters import UpdateParameters
+
+_NOT_STEERED = AdvantageParameters()
+"""Parameters without a KL in the reward."""
 
 
 def update_policy(
@@ -31,36 +34,33 @@ def update_policy(
     logprobs: pd.DataFrame,
     advantages: pd.DataFrame,
     preferences: pd.DataFrame,
-    parameters: UpdateParameters | Mapping[str, Any],
-    model: ModelParameters | Mapping[str, Any],
+    parameters: UpdateParameters,
+    model: ModelParameters,
     seed: int,
-    advantage: AdvantageParameters | Mapping[str, Any] | None = None,
+    advantage: AdvantageParameters = _NOT_STEERED,
     *,
     iteration: str,
 ) -> tuple[Path, Path, Path, dict[str, Any], pd.DataFrame]:
-    """The policy of this iteration from that of the last one.
+    """The policy of this iteration, trained from that of the last one.
 
-    The reference enters by its log-probs (table ``logprobs``); ``reference`` itself is for
-    objectives that score what was not sampled in this iteration. An objective that has nothing to
-    train on (no pair, no scored trajectory) leaves the policy as it is. So do the updates in which
-    a critic warms up, and the trainer state too. ``advantage`` says how the KL in the reward is
-    steered: this is where both coefficients are.
+    The reference is used through its log-probs (table ``logprobs``); ``reference`` itself is for
+    objectives that score trajectories of other iterations. If there is nothing to train on (no
+    pair, no scored trajectory), the policy does not change. During a critic's warm-up, policy and
+    trainer state do not change. The node also steers both KL coefficients: ``advantage`` defines
+    how the one in the reward is steered.
 
     Returns:
-        ``policy``, ``critic`` (unchanged if none is configured), ``trainer_state``,
-        ``controllers`` (the KL coefficients of the next iteration, if they are steered),
+        ``policy``, ``critic`` (unchanged if no critic is configured), ``trainer_state``,
+        ``controllers`` (the KL coefficients of the next iteration, if steered),
         ``update_metrics``.
 
     Raises:
-        SchemaError: the tables do not fit together, or a critic is configured and they have no
-            values or no returns; before any work.
-        CriticError: ``critic`` is not of the kind that is configured.
+        SchemaError: the tables do not fit together, or a critic is configured and they lack values
+            or returns; raised before training.
+        CriticError: ``critic`` is not of the configured kind.
     """
-    parameters = UpdateParameters.read(parameters, "update")
-    advantage = AdvantageParameters.read(advantage, "advantage")
-    coefficient = current_coefficient(controllers, "kl_coef", parameters)
-    parameters = parameters.model_copy(update={"kl_coef": coefficient})
-    model = ModelParameters.read(model, "model")
+    coefficient = current_coefficient(controllers, "kl_coef", parameters.kl)
+    parameters = parameters.with_kl_coef(coefficient)
     use_threads(model)
     batch = prepare(
         tables.conform(rollouts, "rollouts"),
@@ -88,6 +88,6 @@ def update_policy(
         in_reward = current_coefficient(controllers, "reward_kl_coef", advantage)
         metrics = with_values(metrics, reward_kl_coef=in_reward)
     measured = batch.reference_kl(), len(batch.trained)
-    steered = steer(controllers, "kl_coef", parameters, *measured)
+    steered = steer(controllers, "kl_coef", parameters.kl, *measured)
     steered = steer(steered, "reward_kl_coef", advantage, *measured)
     return new_policy, new_critic, new_state, steered, metrics

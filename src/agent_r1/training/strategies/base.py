@@ -1,12 +1,12 @@
-"""The border between an update and how its optimizer steps are taken.
+"""The interface between an update and the code that takes its optimizer steps.
 
-An update hands over blocks and a function that says a block's loss; what comes back is a gradient,
-a step, a checkpoint. The losses of all blocks are added up, never averaged: their weights follow
-from the whole mini-batch already. What is written is the same whoever writes it, so that an
-experiment can change its strategy between two iterations.
+An update passes blocks and a function that computes a block's loss. The strategy computes
+gradients, takes steps and writes checkpoints. It sums the losses of all blocks and never averages
+them: their weights already account for the whole mini-batch. All strategies write the same format,
+so an experiment can change its strategy between two iterations.
 
-Every method is one that several ranks could call together: each would be given its own blocks, and
-one of them would write. Today each strategy is one process.
+Several ranks could call every method together: each with its own blocks, and one of them writes.
+Today each strategy runs in one process.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from pydantic import Field, field_validator
 from transformers import PreTrainedModel
 
 from agent_r1.parameters import ParameterError, Parameters
-from agent_r1.training.optimizer import OptimizerParameters
 
 Block = TypeVar("Block")
 
@@ -29,61 +28,61 @@ class DeepSpeedParameters(Parameters):
     """``update.deepspeed`` in ``conf/``."""
 
     zero_stage: int = Field(1)
-    """What ranks share out (S. Rajbhandari et al., "ZeRO" (2020)): 1 the optimizer's state, 2 the
-    gradients too."""
+    """What is partitioned over ranks: 1 the optimizer's state, 2 also the gradients. S. Rajbhandari
+    et al., "ZeRO" (2020), https://arxiv.org/abs/1910.02054."""
 
     @field_validator("zero_stage")
     @classmethod
     def _is_supported(cls, stage: int) -> int:
         if stage not in (1, 2):
-            raise ParameterError("only ZeRO stages 1 and 2 are supported: set one of them")
+            raise ParameterError("only ZeRO stages 1 and 2 are supported: set it to 1 or 2")
         return stage
 
 
-class StrategyParameters(OptimizerParameters):
-    """The part of ``update`` in ``conf/`` that says how optimizer steps are taken."""
+class StrategyParameters(Parameters):
+    """The part of ``update`` in ``conf/`` that controls how optimizer steps are taken."""
 
     strategy: Literal["torch", "deepspeed"] = "torch"
-    """Who holds the policy in training. The gradient is the same to rounding."""
+    """What holds the policy in training. The gradients are equal up to rounding."""
     deepspeed: DeepSpeedParameters = DeepSpeedParameters()
-    """Of the strategy of that name."""
+    """For the strategy ``deepspeed``."""
 
 
 class TrainerStrategy(Protocol):
-    """A policy in training; a context manager, which gives back what the strategy took."""
+    """A policy in training; a context manager that releases the strategy's resources."""
 
     model: PreTrainedModel
     steps: int
-    """Optimizer steps taken, in earlier updates too."""
+    """Optimizer steps taken, including those of earlier updates."""
 
     def accumulate(
         self, blocks: Sequence[Block], loss_of: Callable[[PreTrainedModel, Block], torch.Tensor]
     ) -> None:
-        """Add up the gradients of all blocks of one optimizer step; without a block they are 0.
+        """Accumulate the gradients of all blocks of one optimizer step; without blocks they are 0.
 
         Args:
-            blocks: in the order in which they are run.
-            loss_of: a block's loss, of the model that is passed; called once per block.
+            blocks: in the order of execution.
+            loss_of: computes a block's loss with the given model; called once per block.
         """
 
     def gradients(self) -> dict[str, torch.Tensor]:
-        """Parameter → what was accumulated, before it is clipped; a copy on the CPU."""
+        """Parameter name → accumulated gradient before clipping, float32, as a copy on the CPU."""
 
     def step(self, learning_rate: float) -> float:
-        """Clip, take the step, clear; returns the gradient's L2 norm before it was clipped.
+        """Clip the gradient, step, clear; returns the gradient's L2 norm before clipping.
 
         Raises:
             FloatingPointError: the gradient is not finite; no weight was changed.
         """
 
     def discard(self) -> None:
-        """Clear the gradients without a step."""
+        """Clear the gradients without taking a step."""
 
     def save(self, tokenizer_folder: Path, policy_folder: Path, state_folder: Path) -> None:
-        """Write the policy with that tokenizer, and the trainer state.
+        """Write the policy with this tokenizer, and the trainer state.
 
         Raises:
-            OSError: a folder cannot be written; it is named.
+            OSError: a folder cannot be written; the message names it.
         """
 
     def __enter__(self) -> Self: ...

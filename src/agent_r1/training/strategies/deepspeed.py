@@ -1,20 +1,21 @@
 """DeepSpeed: ZeRO over torch's AdamW, in a process group of one.
 
-1. The optimizer is a client's (torch's AdamW), so nothing has to be compiled.
-2. Our losses are weighted over the whole mini-batch, so DeepSpeed is told that every step is one
-   accumulation, and at which backward it ends. It never divides by a number of micro-batches. (Over
-   several ranks it takes the mean, so that losses would have to be multiplied by their number.)
-3. The loss is computed inside of the engine's forward: its hooks prepare the backward.
-4. The process group needs no port: its store is in memory. It is made once and lives as long as the
-   process, because DeepSpeed keeps groups derived from it.
+1. The optimizer is torch's AdamW, passed as a client optimizer, so nothing is compiled.
+2. Our losses are already weighted over the whole mini-batch. So DeepSpeed runs with one
+   accumulation per step, and we mark the last backward pass; it never divides by the number of
+   micro-batches. (Over several ranks it takes the mean, so losses would need a factor of their
+   number.)
+3. The loss is computed inside the engine's forward, because its hooks prepare the backward pass.
+4. The process group needs no port: its store is in memory. It is created once and lives as long as
+   the process, because DeepSpeed keeps groups derived from it.
 5. The trainer state is read and written through DeepSpeed's view of whole parameters, in the format
    of `agent_r1.training.optimizer`.
 
 The engine moves the model to DeepSpeed's accelerator; the environment variable ``DS_ACCELERATOR``
-chooses another (``cpu``). Weights, gradients and moments are float32.
+selects another (``cpu``). Weights, gradients and moments are float32.
 
-A critic is not in here: it keeps plain torch (`agent_r1.training.critic_update`), also if it is a
-head on this policy's hidden states.
+The critic always uses plain torch (`agent_r1.training.critic_update`), even as a head on this
+policy's hidden states.
 """
 
 from __future__ import annotations
@@ -35,30 +36,35 @@ from transformers import PreTrainedModel
 from agent_r1.parameters import ParameterError
 from agent_r1.training.optimizer import (
     MOMENTS,
+    OptimizerParameters,
     finite_norm,
     make_optimizer,
     read_state,
     write_state,
 )
 from agent_r1.training.policy import save_policy
-from agent_r1.training.strategies.base import Block, StrategyParameters
+from agent_r1.training.strategies.base import Block, DeepSpeedParameters
 
 _BUCKET = 1 << 26
-"""Elements reduced at a time, at most: 256 MiB. DeepSpeed's own default is 2 GB."""
+"""Largest number of elements reduced at a time: 256 MiB. DeepSpeed's default is 2 GB."""
 
 
 class DeepSpeedStrategy:
-    """See `agent_r1.training.strategies.base.TrainerStrategy`."""
+    """The strategy ``deepspeed``; see `agent_r1.training.strategies.base.TrainerStrategy`."""
 
     def __init__(
-        self, model: PreTrainedModel, parameters: StrategyParameters, state: Path | None = None
+        self,
+        model: PreTrainedModel,
+        parameters: DeepSpeedParameters,
+        optimizer: OptimizerParameters,
+        state: Path | None = None,
     ) -> None:
-        """Trains ``model`` in place; ``state`` is that of the update before, None is the first.
+        """Trains ``model`` in place; ``state`` is the previous trainer state, None at the start.
 
         Raises:
             ParameterError: DeepSpeed cannot be imported, the weights are not float32, or this
                 process is one of several ranks.
-            TrainerStateError: the folder is no trainer state, or belongs to another model.
+            TrainerStateError: the folder is not a trainer state, or belongs to another model.
         """
         if model.dtype != torch.float32:
             raise ParameterError(
@@ -69,13 +75,14 @@ class DeepSpeedStrategy:
         self.model = model
         self._deepspeed = _import()
         _join_group_of_one(self._deepspeed)
-        self._engine = _engine(self._deepspeed, model, parameters)
+        self._engine = _engine(self._deepspeed, model, parameters, optimizer)
         if moments:
             self._restore(moments)
 
     def accumulate(
         self, blocks: Sequence[Block], loss_of: Callable[[PreTrainedModel, Block], torch.Tensor]
     ) -> None:
+        runs: list[tuple[Callable[[PreTrainedModel, Any], torch.Tensor], Any]]
         runs = [(loss_of, block) for block in blocks] or [(_nothing, None)]
         for number, run in enumerate(runs, 1):
             self._engine.set_gradient_accumulation_boundary(number == len(runs))
@@ -88,14 +95,14 @@ class DeepSpeedStrategy:
     def step(self, learning_rate: float) -> float:
         for group in self._engine.optimizer.param_groups:
             group["lr"] = learning_rate
-        self._engine.step()  # which takes none if the gradient is not finite
+        self._engine.step()  # skips the step if the gradient is not finite
         norm = finite_norm(float(self._engine.get_global_grad_norm()))
         self.steps += 1
         return norm
 
     def discard(self) -> None:
         self._engine.optimizer.zero_grad(set_to_none=True)
-        # The accumulated gradients are not those of the parameters any more.
+        # ZeRO keeps the accumulated gradients itself, not in the parameters.
         for group in self._engine.optimizer.averaged_gradients:
             self._engine.optimizer.averaged_gradients[group] = None
 
@@ -119,7 +126,7 @@ class DeepSpeedStrategy:
         for flat in zero.single_partition_of_fp32_groups:
             empty = {key: torch.zeros_like(flat) for key in MOMENTS}
             zero.state[flat] = {"step": torch.tensor(float(self.steps)), **empty}
-        zero._lazy_init_hp_params_optimizer_state()  # else made by the first step
+        zero._lazy_init_hp_params_optimizer_state()  # otherwise only the first step creates it
         for name, parameter in self._named():
             for key in MOMENTS:
                 moment = moments[name][key].to(parameter.device)
@@ -127,7 +134,7 @@ class DeepSpeedStrategy:
 
 
 class _Losses(nn.Module):
-    """What the engine runs: any function of the model."""
+    """The module that the engine runs: any function of the model."""
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
@@ -141,13 +148,14 @@ class _Losses(nn.Module):
 
 def _nothing(model: PreTrainedModel, _: None) -> torch.Tensor:
     """A loss whose gradient is 0."""
-    return sum((parameter * 0).sum() for parameter in model.parameters())
+    terms = ((parameter * 0).sum() for parameter in model.parameters())
+    return sum(terms, start=torch.zeros(()))
 
 
 def _import() -> ModuleType:
     try:
         return import_module("deepspeed")
-    except Exception as error:  # its set-up looks for compilers and drivers, and fails in many ways
+    except Exception as error:  # its import checks compilers and drivers, and fails in many ways
         raise ParameterError(
             f"update.strategy is deepspeed, and deepspeed cannot be imported ({error}): install it "
             "with pip install 'deepspeed~=0.19.8', or set update.strategy to torch"
@@ -155,19 +163,20 @@ def _import() -> ModuleType:
 
 
 def _join_group_of_one(deepspeed: ModuleType) -> None:
-    """The process group of this process alone; the same one for every update."""
+    """Join a process group of only this process; all updates share it."""
     if distributed.is_initialized():
         if distributed.get_world_size() > 1:
             raise ParameterError(
-                f"this process is one of {distributed.get_world_size()} ranks, and "
-                "update.strategy deepspeed runs in one: start it without a launcher"
+                f"this process is one of {distributed.get_world_size()} ranks, but "
+                "update.strategy deepspeed runs in one process: start it without a launcher"
             )
     else:
         backend = deepspeed.get_accelerator().communication_backend_name()
         distributed.init_process_group(backend, store=distributed.HashStore(), rank=0, world_size=1)
         atexit.register(_leave_group)
-    # Else it compiles an op for ranks that share memory, with whatever compiler there is.
-    import_module("deepspeed.comm.torch").build_shm_op = lambda: None
+    # Otherwise DeepSpeed compiles an op for ranks that share memory, with any compiler it finds.
+    communication: Any = import_module("deepspeed.comm.torch")
+    communication.build_shm_op = lambda: None
     deepspeed.comm.init_distributed(verbose=False)
 
 
@@ -176,30 +185,35 @@ def _leave_group() -> None:
         distributed.destroy_process_group()
 
 
-def _engine(deepspeed: ModuleType, model: PreTrainedModel, parameters: StrategyParameters) -> Any:
+def _engine(
+    deepspeed: ModuleType,
+    model: PreTrainedModel,
+    parameters: DeepSpeedParameters,
+    optimizer: OptimizerParameters,
+) -> Any:
     size = sum(parameter.numel() for parameter in model.parameters())
     config = {
-        "train_micro_batch_size_per_gpu": 1,  # it wants a number, and counts samples with it
+        "train_micro_batch_size_per_gpu": 1,  # required; DeepSpeed only counts samples with it
         "gradient_accumulation_steps": 1,
-        "gradient_clipping": parameters.max_grad_norm,
+        "gradient_clipping": optimizer.max_grad_norm,
         "zero_allow_untested_optimizer": True,
         "zero_force_ds_cpu_optimizer": False,
         "zero_optimization": {
-            "stage": parameters.deepspeed.zero_stage,
+            "stage": parameters.zero_stage,
             "reduce_bucket_size": min(size, _BUCKET),
             "allgather_bucket_size": min(size, _BUCKET),
         },
     }
     with _local_rank():
         engine, *_ = deepspeed.initialize(
-            model=_Losses(model).eval(), optimizer=make_optimizer(model, parameters), config=config
+            model=_Losses(model).eval(), optimizer=make_optimizer(model, optimizer), config=config
         )
     return engine
 
 
 @contextmanager
 def _local_rank() -> Iterator[None]:
-    """The one environment variable of a launcher that DeepSpeed insists on."""
+    """Set the one environment variable of a launcher that DeepSpeed requires."""
     before = os.environ.get("LOCAL_RANK")
     os.environ.setdefault("LOCAL_RANK", "0")
     try:

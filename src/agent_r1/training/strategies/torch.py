@@ -22,12 +22,12 @@ from agent_r1.training.strategies.base import Block
 
 
 class TorchStrategy:
-    """See `agent_r1.training.strategies.base.TrainerStrategy`."""
+    """The strategy ``torch``; see `agent_r1.training.strategies.base.TrainerStrategy`."""
 
     def __init__(
         self, model: PreTrainedModel, parameters: OptimizerParameters, state: Path | None = None
     ) -> None:
-        """Trains ``model`` in place; ``state`` is that of the update before, None is the first."""
+        """Trains ``model`` in place; ``state`` is the previous trainer state, None at the start."""
         self.model = model
         self.optimizer = make_optimizer(model, parameters)
         self.steps = 0 if state is None else restore_state(model, self.optimizer, state)
@@ -41,8 +41,12 @@ class TorchStrategy:
             loss_of(self.model, block).backward()
 
     def gradients(self) -> dict[str, torch.Tensor]:
-        named = self.model.named_parameters()
-        return {name: p.grad.to("cpu", torch.float32, copy=True) for name, p in named}
+        named = ((name, p.grad) for name, p in self.model.named_parameters())
+        return {
+            name: gradient.to("cpu", torch.float32, copy=True)
+            for name, gradient in named
+            if gradient is not None
+        }
 
     def step(self, learning_rate: float) -> float:
         norm = optimizer_step(self.model, self.optimizer, learning_rate, self._max_norm)

@@ -142,8 +142,8 @@ def test_a_commands_parameters_are_known_and_keep_the_others(command):
     params = parse(command).params["params"]
     resolved = read_parameters(configuration(params))
     check_references(resolved, REPOSITORY)
-    assert "outcome" in resolved.groups["reward"]["terms"]
-    assert (resolved.experiment.experiment != "default") == ("experiment" in params)
+    assert "outcome" in resolved["reward"]["terms"]
+    assert (resolved["experiment"] != "default") == ("experiment" in params)
 
 
 @pytest.mark.parametrize("command", OWN)
@@ -153,7 +153,7 @@ def test_the_projects_own_commands_parse_and_name_what_exists(command):
     nodes = {node.name.rpartition(".")[2] for node in register_pipelines()["iter_00002"].nodes}
     assert stage is None or stage in nodes
     if params := context.params.get("params"):
-        assert "outcome" in read_parameters(configuration(params)).groups["reward"]["terms"]
+        assert "outcome" in read_parameters(configuration(params))["reward"]["terms"]
 
 
 def value(text: str) -> object:
@@ -171,7 +171,7 @@ def test_a_presets_section_names_its_paper_its_equation_and_values_that_it_has(n
     assert f"(../conf/algorithms/{name}.yml)" in sets
     assert any("=" in equation for equation in blocks(sets, ""))
     said = {key: value(text) for key, text in re.findall(r"`([\w.]+)=([^`]+)`", sets)}
-    resolved = read_parameters(configuration({"algorithm": name})).flat()
+    resolved = flatten(read_parameters(configuration({"algorithm": name})))
     assert said == {key: resolved[key] for key in said}
     preset = flatten(OmegaConf.to_container(read_preset(REPOSITORY / "conf", name)))
     assert set(said) & set(preset) & {"advantage.estimator", "update.objective"}

@@ -26,7 +26,7 @@ import sys
 print(json.dumps({
     "before": [before.mean(), len(before)],
     "after": [after.mean(), len(after)],
-    "kedro": sorted({"kedro", "mlflow"} & set(sys.modules)),
+    "upper_half": sorted({"kedro", "agent_r1.lineage", "agent_r1.tracking"} & set(sys.modules)),
 }))
 """
 
@@ -92,7 +92,7 @@ def test_three_iterations_raise_the_reward_on_fixed_tasks():
     (before, tried_before), (after, tried_after) = measured["before"], measured["after"]
     assert tried_before == tried_after == 200
     assert after > before + 0.05, measured
-    assert measured["kedro"] == []
+    assert measured["upper_half"] == []
     told = re.search(r"fixed tasks: (\S+) -> (\S+)\n", printed(notebook.cells[-2]))
     assert told is not None
     assert [float(number) for number in told.groups()] == pytest.approx([before, after], abs=6e-4)

@@ -17,7 +17,8 @@ from packaging.utils import canonicalize_name
 
 from agent_r1 import settings
 from agent_r1.chat import load_tokenizer
-from agent_r1.configuration.groups import GROUPS, read_parameters
+from agent_r1.configuration.groups import GROUPS, lookup, read_parameters
+from agent_r1.lineage.branches import flatten
 from agent_r1.pipeline_registry import register_pipelines
 from agent_r1.shipped.pretraining.train import PretrainParameters
 from agent_r1.storage.hashing import file_sha256
@@ -45,7 +46,7 @@ def test_the_shipped_parameters_are_valid_and_complete(config):
     values = config["parameters"]
     resolved = read_parameters(values)
     assert set(GROUPS) <= set(values), "every group stands in conf/base"
-    assert resolved.experiment.experiment == "default"
+    assert resolved["experiment"] == "default"
 
 
 OTHERWISE = {
@@ -58,8 +59,8 @@ OTHERWISE = {
 
 
 def test_what_conf_shows_is_the_default_of_the_model(config):
-    shown = read_parameters(config["parameters"]).flat()
-    defaults = read_parameters({}).flat()
+    shown = flatten(read_parameters(config["parameters"]))
+    defaults = flatten(read_parameters({}))
     assert {name for name in shown if shown[name] != defaults[name]} == set(OTHERWISE)
     assert set(shown) == set(defaults)
 
@@ -74,7 +75,7 @@ def test_every_dataset_and_parameter_of_a_pipeline_exists(config, name):
     resolved = read_parameters(config["parameters"])
     for dataset in register_pipelines()[name].datasets():
         if dataset.startswith(("params:", "parameters")):
-            assert resolved.lookup(dataset) is not None
+            assert lookup(resolved, dataset) is not None
         else:
             assert dataset in catalog, dataset
 

@@ -18,6 +18,7 @@ from kedro.config import OmegaConfigLoader
 from kedro.framework.project import settings
 from kedro.io import AbstractDataset, AbstractVersionedDataset, CatalogProtocol, Version
 from kedro.io.core import generate_timestamp
+from kedro.io.core import is_parameter as is_parameter
 from omegaconf import DictConfig
 
 VERSION = re.compile(r"\d{4}-\d\d-\d\dT\d\d\.\d\d\.\d\d\.\d{3}Z")

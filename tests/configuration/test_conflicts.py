@@ -18,7 +18,7 @@ CRITIC = {"logprobs": {"values": True}, "update": {"critic": {"backbone": "own"}
 
 
 def found(**groups: Any) -> list[str]:
-    return [str(problem) for problem in conflicts(read_parameters(groups).groups)]
+    return [str(problem) for problem in conflicts(read_parameters(groups))]
 
 
 CASES: list[tuple[dict[str, Any], list[str]]] = [

@@ -11,11 +11,12 @@ import pytest
 
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration.groups import (
+    lookup,
     read_parameters,
     recorded_parameters,
 )
 from agent_r1.configuration.references import check_base, check_references
-from agent_r1.lineage.branches import differences
+from agent_r1.lineage.branches import differences, flatten
 from agent_r1.parameters import ParameterError, Parameters
 from tests.support import REPOSITORY
 
@@ -28,12 +29,12 @@ def test_every_group_has_a_model():
 
 def test_defaults_fill_what_is_not_given():
     resolved = read_parameters({"seed": 3, "rollout": {"group_size": 4}})
-    assert resolved.lookup("params:seed") == 3
-    assert resolved.lookup("params:experiment") == "default"
-    assert resolved.lookup("params:rollout.group_size") == 4
-    assert resolved.lookup("params:rollout")["temperature"] == 1.0
-    assert resolved.lookup("parameters")["rollout"]["group_size"] == 4
-    assert set(resolved.lookup("parameters")) == {
+    assert lookup(resolved, "params:seed") == 3
+    assert lookup(resolved, "params:experiment") == "default"
+    assert lookup(resolved, "params:rollout.group_size") == 4
+    assert lookup(resolved, "params:rollout")["temperature"] == 1.0
+    assert lookup(resolved, "parameters")["rollout"]["group_size"] == 4
+    assert set(lookup(resolved, "parameters")) == {
         *parameter_groups.GROUPS, "algorithm", "experiment", "seed", "iterations",
     }  # fmt: skip
 
@@ -41,7 +42,7 @@ def test_defaults_fill_what_is_not_given():
 def test_options_of_environments_have_their_defaults_too():
     """So a manifest says what was played with, whatever stands in ``conf/``."""
     values = {"options": {"timeout_s": 3}, "others": {"math": {"python": True}}}
-    resolved = read_parameters({"environment": values}).lookup("params:environment")
+    resolved = read_parameters({"environment": values})["environment"]
     assert resolved["options"]["timeout_s"] == 3.0
     assert resolved["options"]["top_k"] == 1
     assert resolved["options"]["budget"]["when_spent"] == "end"
@@ -52,7 +53,7 @@ def test_options_of_environments_have_their_defaults_too():
 def test_an_older_record_is_read_with_the_defaults_of_today():
     """Options and reward terms had fewer keys then, and the tasks one more."""
     groups = {"environment": {"options": {"top_k": 2}}, "reward": {"terms": {"overlong": {}}}}
-    now = read_parameters(groups).flat()
+    now = flatten(read_parameters(groups))
     newer = {
         "environment.options.backoff_s", "environment.options.budget.calls",
         "reward.terms.overlong.cap", "rollout.window_keep", "tasks.sources",
@@ -101,7 +102,7 @@ def test_all_problems_come_at_once():
 
 
 def test_a_number_is_a_name_too():
-    assert read_parameters({"experiment": 7}).experiment.experiment == "7"
+    assert read_parameters({"experiment": 7})["experiment"] == "7"
 
 
 @pytest.fixture

@@ -84,8 +84,8 @@ def test_a_shipped_preset_is_valid_and_is_what_it_says(name):
         **settings.CONFIG_LOADER_ARGS,
     )
     resolved = read_parameters(loader["parameters"])
-    assert resolved.experiment.algorithm == name
-    update, advantage = resolved.groups["update"], resolved.groups["advantage"]
+    assert resolved["algorithm"] == name
+    update, advantage = resolved["update"], resolved["advantage"]
     assert update["objective"] in (name, "ppo_clip")
     assert advantage["estimator"] in (name, "gae" if name == "ppo" else "grpo")
 
@@ -97,7 +97,7 @@ def test_dapo_adds_to_the_reward_and_to_the_rollouts_what_its_paper_says():
         runtime_params={"algorithm": "dapo"},
         **settings.CONFIG_LOADER_ARGS,
     )
-    groups = read_parameters(loader["parameters"]).groups
+    groups = read_parameters(loader["parameters"])
     assert set(groups["reward"]["terms"]) == {"outcome", "format", "overlong"}
     assert groups["rollout"]["dynamic_sampling"] == {"enabled": True, "max_rounds": 4}
     assert groups["rollout"]["tasks_per_iteration"] == 32
@@ -112,7 +112,7 @@ def test_the_default_is_a_preset_that_changes_nothing():
         for kind in (ProjectConfigLoader, OmegaConfigLoader)
     )
     with_preset, plain = (loader["parameters"] for loader in loaders)
-    assert with_preset == read_parameters(plain).lookup("parameters")
+    assert with_preset == read_parameters(plain)
 
 
 def test_what_kedro_gets_is_validated_and_has_all_defaults(tmp_path):
@@ -121,7 +121,7 @@ def test_what_kedro_gets_is_validated_and_has_all_defaults(tmp_path):
     parameters.write_text("rollout: {group_size: 2}\n")
     loader = ProjectConfigLoader(str(tmp_path), env="base", **settings.CONFIG_LOADER_ARGS)
     values = loader["parameters"]
-    assert values == read_parameters({"rollout": {"group_size": 2}}).lookup("parameters")
+    assert values == read_parameters({"rollout": {"group_size": 2}})
     parameters.write_text("rollout: {group_sise: 2}\nsed: 3\n")
     loader = ProjectConfigLoader(str(tmp_path), env="base", **settings.CONFIG_LOADER_ARGS)
     with pytest.raises(ParameterError) as caught:

@@ -8,7 +8,7 @@ from kedro.io import DatasetError
 from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
-from tests.support.toy_experiment import finish_experiment
+from tests.support.toy_experiment import finish_experiment, opened
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_not_what_a_crash_left_behind(experiment):
 
 def test_not_what_stands_aside(experiment):
     request = Request("score_rewards", "2", overrides={"reward": {"value": 5}})
-    aside = Rerunner(experiment.path, "x").rerun(request).version
+    aside = Rerunner(opened(experiment.path, "x")).rerun(request).version
     assert load(experiment, "iter_00002.rewards")["reward"].tolist() == pytest.approx([0.2])
     with Session(experiment.path, {"experiment": "x"}) as session:
         chosen = session.catalog().load("iter_00002.rewards", version=aside)
@@ -46,7 +46,7 @@ def test_not_what_stands_aside(experiment):
 
 
 def test_what_a_fork_shares_is_found(experiment):
-    Rerunner(experiment.path, "x").rerun(Request("score_rewards", "2", "fork", "y"))
+    Rerunner(opened(experiment.path, "x")).rerun(Request("score_rewards", "2", "fork", "y"))
     assert "/x/" in str(load(experiment, "iter_00001.policy", "y"))
     assert load(experiment, "iter_00001.rewards", "y").equals(
         load(experiment, "iter_00001.rewards")

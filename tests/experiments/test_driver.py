@@ -12,6 +12,7 @@ from agent_r1.experiments.driver import run_experiment
 from agent_r1.experiments.session import Session
 from agent_r1.lineage import ManifestStore
 from agent_r1.parameters import ParameterError
+from tests.support.toy_experiment import opened
 
 STEPS = {
     "generate_rollouts", "score_rewards", "compute_logprobs", "compute_advantages",
@@ -249,7 +250,7 @@ def test_an_experiment_from_before_a_stage_had_all_its_results_goes_on(project, 
     assert "iter_00001.generate_rollouts" not in ran
     store = ManifestStore(project.path / "data/08_reporting/x/manifests")
     assert store.committed("iter_00001.sampled_groups") is None
-    again = Rerunner(project.path, "x").rerun(Request("generate_rollouts", "1"))
+    again = Rerunner(opened(project.path, "x")).rerun(Request("generate_rollouts", "1"))
     assert again.same_bytes
     assert "iter_00001.sampled_groups: new (sha256 " in "\n".join(rerun_lines(again))
     assert store.committed("iter_00001.sampled_groups").version == again.version

@@ -43,7 +43,7 @@ def everything_holds(project, name: str) -> None:
     assert "iter_00002.score_rewards" in run_experiment(project.path, run).ran
     assert "iter_00001.score_rewards" not in project.calls
     assert run_experiment(project.path, run).ran == []
-    rerunner = Rerunner(project.path, name)
+    rerunner = Rerunner(opened(project, name))
     assert rerunner.rerun(Request("score_rewards", "1")).same_bytes
     other = {"reward": {"value": 5}}
     rerunner.rerun(Request("score_rewards", "2", overrides=other))

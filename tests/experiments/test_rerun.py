@@ -15,7 +15,7 @@ from agent_r1.lineage.seal import SEAL, sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.parameters import ParameterError
 from agent_r1.storage.atomic import strict_json
-from tests.support.toy_experiment import finish_experiment
+from tests.support.toy_experiment import finish_experiment, opened
 
 STAGES = (
     "generate_rollouts", "score_rewards", "compute_logprobs", "compute_advantages",
@@ -38,7 +38,7 @@ def experiment(project):
 
     def rerun(stage: str, iteration: str | None, downstream="keep", fork=None, **overrides):
         request = Request(stage, iteration, downstream, fork, overrides)
-        return Rerunner(project.path, "x").rerun(request)
+        return Rerunner(opened(project.path, "x")).rerun(request)
 
     def hashes(name: str = "x") -> dict[str, str]:
         current = {
@@ -96,7 +96,7 @@ def test_an_experiments_own_parameters_are_used_again(experiment):
         experiment.path, {"experiment": "y", "iterations": 1, "seed": 7, "rollout": {"top_p": 0.9}}
     )
     request = Request("generate_rollouts", "1")
-    result = Rerunner(experiment.path, "y").rerun(request)
+    result = Rerunner(opened(experiment.path, "y")).rerun(request)
     assert result.same_bytes
     manifest = experiment.store("y").newest("iter_00001.generate_rollouts")
     assert (manifest.version, manifest.seed) == (result.version, 7)
@@ -291,7 +291,7 @@ def test_a_fork_goes_on_like_any_experiment(experiment):
     assert run_experiment(experiment.path, params).ran == []
     ran = run_experiment(experiment.path, params | {"iterations": 5}).ran
     assert "iter_00005.update_policy" in ran
-    result = Rerunner(experiment.path, "y").rerun(Request("compute_advantages", "2"))
+    result = Rerunner(opened(experiment.path, "y")).rerun(Request("compute_advantages", "2"))
     assert result.same_bytes  # of a shared stage
     assert experiment.findings("y") == []
 

@@ -17,10 +17,10 @@ from agent_r1.lineage.lock import LockedError, locked
 _HOLDER = """
 import sys, time
 from pathlib import Path
-from agent_r1.lineage.lock import acquire
-acquire(Path(sys.argv[1]))
-print("held", flush=True)
-time.sleep(600)
+from agent_r1.lineage.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
 """
 
 

@@ -9,6 +9,7 @@ from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.lineage import Experiment, LineageError, ManifestStore
 from agent_r1.lineage.retention import RetentionParameters, kept
 from agent_r1.lineage.verify import verify
+from tests.support.toy_experiment import opened
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_the_newest_can_always_be_made_again(project):
     run(project, iterations=5, retention={"keep_last": 1})
     assert policies(project) == {0, 4, 5}
     assert check(project) == []
-    assert Rerunner(project.path, "x").rerun(Request("update_policy", "5")).same_bytes
+    assert Rerunner(opened(project.path, "x")).rerun(Request("update_policy", "5")).same_bytes
 
 
 def test_the_best_are_kept(project):
@@ -120,16 +121,16 @@ def test_an_iteration_that_is_under_way_keeps_what_it_needs(project, crash):
 def test_a_rerun_that_needs_a_pruned_checkpoint_says_so(project):
     run(project, iterations=4, retention={"keep_last": 1})
     with pytest.raises(LineageError, match=r"'iter_00001.policy'.* was pruned by retention"):
-        Rerunner(project.path, "x").rerun(Request("compute_logprobs", "2"))
+        Rerunner(opened(project.path, "x")).rerun(Request("compute_logprobs", "2"))
     # Rewards and advantages need no model.
-    assert Rerunner(project.path, "x").rerun(Request("score_rewards", "2")).same_bytes
-    assert Rerunner(project.path, "x").rerun(Request("compute_advantages", "2")).same_bytes
+    assert Rerunner(opened(project.path, "x")).rerun(Request("score_rewards", "2")).same_bytes
+    assert Rerunner(opened(project.path, "x")).rerun(Request("compute_advantages", "2")).same_bytes
 
 
 @pytest.mark.slow
 def test_what_a_fork_shares_is_kept(project):
     run(project, iterations=2)
-    Rerunner(project.path, "x").rerun(Request("generate_rollouts", "2", "fork", "fork"))
+    Rerunner(opened(project.path, "x")).rerun(Request("generate_rollouts", "2", "fork", "fork"))
     run(project, iterations=5, retention={"keep_last": 1})
     assert policies(project) == {0, 1, 4, 5}
 
@@ -142,7 +143,7 @@ def test_a_crash_between_the_mark_and_the_deletion_is_finished(project, monkeypa
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("agent_r1.lineage.retention.Retention._delete", killed)
+        patch.setattr("agent_r1.lineage.retention._delete", killed)
         with pytest.raises(KeyboardInterrupt):
             run(project, iterations=3, retention={"keep_last": 1})
     assert 1 in policies(project)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from agent_r1.lineage import LineageError, ManifestStore
-from agent_r1.lineage.tree import find, trace, walk
+from agent_r1.lineage.tree import Origin, find, trace
 from tests.support.toy_experiment import finish_experiment
 
 
@@ -13,6 +15,13 @@ from tests.support.toy_experiment import finish_experiment
 def store(project) -> ManifestStore:
     finish_experiment(project.path, 2)
     return ManifestStore(project.path / "data/08_reporting/x/manifests")
+
+
+def walk(origin: Origin) -> Iterator[Origin]:
+    """The members of the tree, each before what made it."""
+    yield origin
+    for source in origin.inputs:
+        yield from walk(source)
 
 
 def test_it_ends_at_the_raw_data(store):

@@ -13,7 +13,7 @@ from agent_r1.lineage import Experiment, ManifestStore
 from agent_r1.lineage.seal import sealed
 from agent_r1.lineage.verify import verify
 from agent_r1.storage.atomic import write_json
-from tests.support.toy_experiment import finish_experiment
+from tests.support.toy_experiment import finish_experiment, opened
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_an_edited_branch_is_named(experiment):
 
 def _two_versions(experiment) -> tuple[Path, Path]:
     request = Request("score_rewards", "1", overrides={"reward": {"value": 5}})
-    result = Rerunner(experiment.path, "x").rerun(request)
+    result = Rerunner(opened(experiment.path, "x")).rerun(request)
     folder = experiment.path / "data/04_feature/x/iter_00001/rewards.parquet"
     assert experiment.check() == []
     return folder / result.replaces, folder / result.version

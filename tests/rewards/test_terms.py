@@ -181,10 +181,10 @@ def test_evidence_may_be_asked_for_if_the_question_names_it() -> None:
 
 
 def test_evidence_in_chinese_is_found_by_characters() -> None:
-    told = step("q/0", 0, tool_calls=asked("鲁迅"), tool_results=results("他出生于绍兴市。"))
-    assert rewards(told, answer("q/0", 1, "绍兴"), evidence={}) == [0, 1]
-    assert rewards(told, answer("q/0", 1, "绍市"), evidence={}) == [0, 0]
-    echoed = told | {"tool_calls": asked("绍兴在哪里")}
+    found = step("q/0", 0, tool_calls=asked("鲁迅"), tool_results=results("他出生于绍兴市。"))
+    assert rewards(found, answer("q/0", 1, "绍兴"), evidence={}) == [0, 1]
+    assert rewards(found, answer("q/0", 1, "绍市"), evidence={}) == [0, 0]
+    echoed = found | {"tool_calls": asked("绍兴在哪里")}
     assert rewards(echoed, answer("q/0", 1, "绍兴"), evidence={}) == [0, 0]
 
 

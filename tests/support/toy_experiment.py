@@ -23,6 +23,7 @@ from agent_r1 import schemas, tables
 from agent_r1.advantages import AdvantageParameters
 from agent_r1.configuration import groups as parameter_groups
 from agent_r1.configuration import references
+from agent_r1.lineage import Experiment
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import folder_sha256
 from tests.support import REPOSITORY
@@ -288,6 +289,11 @@ def toy_modules() -> dict[str, ModuleType]:
 
 _FINISHED: dict[int, Path] = {}
 """Iterations → the ``data/`` that an undisturbed experiment ``x`` leaves."""
+
+
+def opened(project: Path, name: str) -> Experiment:
+    """An experiment of the toy project."""
+    return Experiment(project, project / f"data/08_reporting/{name}/manifests")
 
 
 def finish_experiment(project: Path, iterations: int) -> None:

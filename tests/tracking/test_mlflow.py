@@ -13,6 +13,7 @@ from agent_r1.experiments.rerun import Request, Rerunner
 from agent_r1.hooks import TrackingHooks
 from agent_r1.lineage import ManifestStore
 from agent_r1.tracking.mlflow import absolute_uri, as_params
+from tests.support.toy_experiment import opened
 
 
 @pytest.fixture(scope="module")
@@ -167,15 +168,16 @@ def test_a_child_names_its_manifests(tracked):
     run_experiment(tracked.path, tracked.params)
     (child,) = tracked.runs()["iter_00001"]
     store = ManifestStore(tracked.path / "data/08_reporting/x/manifests")
-    place, seal = store.reference(store.current("iter_00001.score_rewards"))
-    assert child.data.tags["manifest.score_rewards"] == f"{place} sha256:{seal}"
+    path = store.current("iter_00001.score_rewards")
+    named = f"{store.name(path)} sha256:{store.read(path).seal}"
+    assert child.data.tags["manifest.score_rewards"] == named
     assert "replaces" not in child.data.tags
 
 
 def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
     run_experiment(tracked.path, tracked.params)
     request = Request("score_rewards", "1", overrides={"reward": {"value": 5}})
-    result = Rerunner(tracked.path, "x").rerun(request)
+    result = Rerunner(opened(tracked.path, "x")).rerun(request)
     first, again = tracked.runs()["iter_00001"]
     assert "aside" not in first.data.tags
     assert again.data.tags["kedro.run_id"] == result.version
@@ -190,11 +192,11 @@ def test_a_rerun_is_a_child_that_says_what_it_replaces(tracked):
 @pytest.mark.slow
 def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
     run_experiment(tracked.path, tracked.params)
-    Rerunner(tracked.path, "x").rerun(Request("score_rewards", "1"))
+    Rerunner(opened(tracked.path, "x")).rerun(Request("score_rewards", "1"))
     (parent,) = tracked.runs()["x"]
     curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
     assert [point.step for point in curve] == [1, 2]
-    Rerunner(tracked.path, "x").rerun(
+    Rerunner(opened(tracked.path, "x")).rerun(
         Request("score_rewards", "2", "cascade", overrides={"reward": {"value": 5}})
     )
     curve = tracked.client.get_metric_history(parent.info.run_id, "reward/mean")
@@ -204,7 +206,7 @@ def test_a_rerun_with_the_same_result_adds_nothing_to_the_curve(tracked):
 @pytest.mark.slow
 def test_a_fork_is_a_parent_that_says_where_it_comes_from(tracked):
     run_experiment(tracked.path, tracked.params)
-    Rerunner(tracked.path, "x").rerun(Request("score_rewards", "2", "fork", "y"))
+    Rerunner(opened(tracked.path, "x")).rerun(Request("score_rewards", "2", "fork", "y"))
     (parent,) = tracked.runs()["y"]
     assert parent.data.tags["forked_from"] == "x"
     assert parent.info.status == "FINISHED"

@@ -131,15 +131,15 @@ def test_the_learning_rate_follows_its_schedule() -> None:
 
 
 def test_progress_is_reported_step_by_step() -> None:
-    told = []
+    reported = []
     fine_tune(
         random_model(),
         demonstrations(),
         sft_parameters(steps=3),
         seed=0,
-        on_step=lambda step, values: told.append((step, values["loss"] > 0)),
+        on_step=lambda step, values: reported.append((step, values["loss"] > 0)),
     )
-    assert told == [(0, True), (1, True), (2, True)]
+    assert reported == [(0, True), (1, True), (2, True)]
 
 
 def test_demonstrations_without_actions_are_refused() -> None:

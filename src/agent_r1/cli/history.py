@@ -7,12 +7,13 @@ its trajectories are played again.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from agent_r1.cli.errors import user_errors
 from agent_r1.cli.project import (
+    experiment_options,
     iteration_of,
     iteration_option,
     of_experiment,
@@ -22,11 +23,14 @@ from agent_r1.cli.project import (
 )
 from agent_r1.kedro_adapter import params_option
 
+if TYPE_CHECKING:
+    from agent_r1.lineage import Experiment
+
 
 @click.command()
 @click.argument("stage")
 @iteration_option
-@of_experiment
+@experiment_options
 @click.option(
     "--downstream",
     type=click.Choice(["keep", "cascade", "fork"]),
@@ -57,8 +61,7 @@ def rerun(stage: str, fork: str | None, params: dict[str, Any], **options: Any) 
         opened = open_experiment(project, experiment, options["env"])
         if request.iteration is not None:
             iteration_of(opened, request.iteration)
-        rerunner = Rerunner(project, experiment, options["env"])
-        print_lines(rerun_lines(rerunner.rerun(request)))
+        print_lines(rerun_lines(Rerunner(opened, options["env"]).rerun(request)))
 
 
 rerun.params.append(params_option())
@@ -71,46 +74,39 @@ rerun.params.append(params_option())
 @click.option("--depth", type=click.IntRange(min=0), help="Node runs to go back; default: all.")
 @of_experiment
 def lineage(
+    experiment: Experiment,
     dataset: str,
     iteration: str | None,
     version: str | None,
     depth: int | None,
-    experiment: str | None,
-    env: str | None,
 ) -> None:
     """Show the tree of what made DATASET, down to the raw data.
 
     DATASET is a name such as rewards (with --iteration), tasks, or iter_00003.rewards, or the
     beginning of a sha256, such as a policy_version in a table.
     """
-    project = project_root()
-    with user_errors():
-        from agent_r1.cli.lines import lineage_tree, wanted
+    from agent_r1.cli.lines import lineage_tree, wanted
 
-        opened = open_experiment(project, experiment, env)
-        if iteration is not None:
-            iteration = iteration_of(opened, iteration)
-        name, version = wanted(opened.manifests, dataset, iteration, version)
-        print_lines([lineage_tree(opened.manifests, name, version, depth)])
+    if iteration is not None:
+        iteration = iteration_of(experiment, iteration)
+    name, version = wanted(experiment.manifests, dataset, iteration, version)
+    print_lines([lineage_tree(experiment.manifests, name, version, depth)])
 
 
 @click.command()
 @of_experiment
-def verify(experiment: str | None, env: str | None) -> None:
+def verify(experiment: Experiment) -> None:
     """Hash everything again, and compare it with what the manifests say.
 
     Exit code 1, and a line for each difference, if anything was changed, moved or deleted.
     """
-    project = project_root()
-    with user_errors():
-        from agent_r1.cli.lines import verification_lines
-        from agent_r1.display.progress import bar
-        from agent_r1.lineage.verify import verify as check
+    from agent_r1.cli.lines import verification_lines
+    from agent_r1.display.progress import bar
+    from agent_r1.lineage.verify import verify as check
 
-        opened = open_experiment(project, experiment, env)
-        with bar("verify") as on_progress:
-            result = check(opened, on_progress)
-        print_lines(verification_lines(opened.name, result))
+    with bar("verify") as on_progress:
+        result = check(experiment, on_progress)
+    print_lines(verification_lines(experiment.name, result))
     if result.findings:
         sys.exit(1)
 
@@ -128,25 +124,18 @@ def verify(experiment: str | None, env: str | None) -> None:
     "--show", type=click.IntRange(min=1), default=20, show_default=True, help="Differences at most."
 )
 @of_experiment
-def replay(iteration: str, stage: str, show: int, experiment: str | None, env: str | None) -> None:
+def replay(experiment: Experiment, iteration: str, stage: str, show: int) -> None:
     """Execute the recorded actions again, and compare observations and rewards.
 
     Exit code 1, and a line for each difference, if anything else happens than is recorded.
     """
-    project = project_root()
-    with user_errors():
-        from agent_r1.cli.lines import replay_lines
-        from agent_r1.display.progress import bar
-        from agent_r1.experiments.replay import replay as play
+    from agent_r1.cli.lines import replay_lines
+    from agent_r1.display.progress import bar
+    from agent_r1.experiments.replay import replay as play
 
-        opened = open_experiment(project, experiment, env)
-        with bar("replay") as on_progress:
-            result = play(
-                opened,
-                iteration_of(opened, iteration),
-                stage,
-                lambda done, total, _tokens: on_progress(done, total),
-            )
-        print_lines(replay_lines(result, show))
+    name = iteration_of(experiment, iteration)
+    with bar("replay") as on_progress:
+        result = play(experiment, name, stage, lambda done, total, _: on_progress(done, total))
+    print_lines(replay_lines(result, show))
     if result.differences:
         sys.exit(1)

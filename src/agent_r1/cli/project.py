@@ -6,18 +6,33 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from kedro.framework.startup import ProjectMetadata
 
+from agent_r1.cli.errors import user_errors
+
 if TYPE_CHECKING:
     from agent_r1.lineage import Experiment
 
 
 def of_experiment(command: Callable[..., None]) -> Callable[..., None]:
-    """``--env`` and ``--experiment``."""
+    """``--env`` and ``--experiment``, which the command gets opened, in the project's root."""
+
+    @wraps(command)
+    def opened(experiment: str | None, env: str | None, **options: Any) -> None:
+        project = project_root()
+        with user_errors():
+            command(open_experiment(project, experiment, env), **options)
+
+    return experiment_options(opened)
+
+
+def experiment_options(command: Callable[..., None]) -> Callable[..., None]:
+    """``--env`` and ``--experiment``, as they are given."""
     command = click.option(
         "--experiment", metavar="NAME", help="The experiment; by default that of conf/."
     )(command)
@@ -44,13 +59,14 @@ def open_experiment(project: Path, name: str | None, env: str | None) -> Experim
         LineageError: it never ran.
         ParameterError: its name cannot be the name of a folder.
     """
+    from agent_r1.configuration.experiment_parameters import ExperimentParameters
     from agent_r1.experiments.experiment import experiment_of
     from agent_r1.experiments.session import Session
     from agent_r1.lineage import LineageError
     from agent_r1.parameters import nearest
 
     runtime = {"experiment": name} if name else {}
-    _check_name(runtime)
+    ExperimentParameters.read(runtime)
     with Session(project, runtime, env, validates=False) as session:
         experiment = experiment_of(session.catalog())
     if not experiment.exists:
@@ -61,16 +77,6 @@ def open_experiment(project: Path, name: str | None, env: str | None) -> Experim
             f"experiment={experiment.name}"
         )
     return experiment
-
-
-def _check_name(runtime: dict[str, Any]) -> None:
-    from agent_r1.configuration.groups import ExperimentParameters
-    from agent_r1.parameters import ParameterError
-
-    try:
-        ExperimentParameters.read(runtime, "parameters")
-    except ParameterError as error:
-        raise ParameterError(str(error).replace("'parameters.", "'")) from None
 
 
 def iteration_of(experiment: Experiment, iteration: str) -> str:

@@ -26,11 +26,11 @@ def check_template(folder: str | None, env: str | None) -> None:
         from agent_r1.chat import ChatParameters
         from agent_r1.chat.inspection import inspect_template
         from agent_r1.cli.lines import template_lines
-        from agent_r1.experiments.experiment import resolved_parameters
+        from agent_r1.experiments.experiment import parameters_of
         from agent_r1.experiments.session import Session
 
         with Session(project, {}, env) as session:
-            groups = resolved_parameters(session.catalog()).groups
+            groups = parameters_of(session.catalog())
         parameters = ChatParameters(**groups["chat"])
         result = inspect_template(folder or groups["model"]["path"], parameters)
         print_lines(template_lines(result, parameters.format))

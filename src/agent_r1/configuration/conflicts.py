@@ -7,6 +7,7 @@ when that is so, and what to do.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,8 @@ from agent_r1.parameters import Problem
 from agent_r1.schemas import SPLITS
 from agent_r1.tasks.registry import find_source
 from agent_r1.tasks.source import SourceParameters
+
+_NAME = re.compile(r"\{(.+?)\}")
 
 
 class Chosen(NamedTuple):
@@ -162,7 +165,7 @@ def conflicts(groups: Mapping[str, Mapping[str, Any]]) -> list[Problem]:
         objective(groups["update"]["objective"]),
     )
     return [
-        Problem(_filled(row.what, chosen), remedy=row.remedy)
+        Problem(_NAME.sub(lambda name: str(chosen.value(name[1])), row.what), remedy=row.remedy)
         for row in CONFLICTS
         if row.applies(chosen)
     ]
@@ -227,11 +230,3 @@ def _blind_metrics(
             "solved",
             remedy=f"set it to {' or '.join(source.metrics)}{alone}",
         )
-
-
-def _filled(message: str, chosen: Chosen) -> str:
-    begin, brace, rest = message.partition("{")
-    if not brace:
-        return message
-    name, _, end = rest.partition("}")
-    return f"{begin}{chosen.value(name)}{_filled(end, chosen)}"

@@ -3,7 +3,7 @@
 1. The configuration loader (`agent_r1.configuration.presets`) merges the files and validates the
    whole here, before any work starts: a misspelt key costs a second and not an hour.
 2. Kedro makes each group that a node's hint names into its model, from the values of step 1.
-3. The hooks record those values (`Resolved`), with all defaults in them.
+3. The hooks record those values, with all defaults in them.
 """
 
 from __future__ import annotations
@@ -41,45 +41,14 @@ GROUPS: dict[str, str] = {
 """Group → ``module:model``. Imported when parameters are read, not when the CLI starts."""
 
 
-class Resolved(BaseModel):
-    """Validated parameters, defaults filled in."""
-
-    experiment: ExperimentParameters
-    groups: dict[str, dict[str, Any]]
-    """Group → plain values."""
-
-    @classmethod
-    def of(cls, everything: Mapping[str, Any]) -> Resolved:
-        """From what `lookup` gives for ``parameters``. That was validated: all there is to do is to
-        make the groups plain again that Kedro made into their models."""
-        plain = {
-            key: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-            for key, value in everything.items()
-        }
-        scalars = {key: plain.pop(key) for key in ExperimentParameters.known_keys()}
-        experiment = ExperimentParameters.model_construct(**scalars)
-        return cls.model_construct(experiment=experiment, groups=plain)
-
-    def lookup(self, name: str) -> Any:
-        """The value of a Kedro input such as ``params:rollout.temperature`` or ``parameters``."""
-        everything = {**self.experiment.model_dump(), **self.groups}
-        if name == "parameters":
-            return everything
-        value: Any = everything
-        for part in name.removeprefix("params:").split("."):
-            value = value[part]
-        return value
-
-    def flat(self) -> dict[str, Any]:
-        """All of them by dotted names, as an experiment's branches record them."""
-        return flatten(self.lookup("parameters"))
-
-
-def read_parameters(values: Mapping[str, Any]) -> Resolved:
-    """Validate all parameters.
+def read_parameters(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Validate all parameters, and fill in the defaults.
 
     Args:
         values: the merged content of ``conf/*/parameters*.yml`` and ``--params``.
+
+    Returns:
+        Name in ``conf/`` → plain value, or the plain values of a group.
 
     Raises:
         ParameterError: an unknown group or key (the nearest known one is named), or a bad value;
@@ -90,31 +59,49 @@ def read_parameters(values: Mapping[str, Any]) -> Resolved:
     problems = [
         Problem("unknown parameter", key, known=known) for key in sorted(set(values) - set(known))
     ]
-    top = {key: value for key, value in values.items() if key in scalars}
-    experiment, groups = ExperimentParameters(), {}
+    read: dict[str, Any] = {}
     with _collected(problems):
-        experiment = ExperimentParameters.read(top)
+        top = {key: value for key, value in values.items() if key in scalars}
+        read |= ExperimentParameters.read(top).model_dump()
     for name in GROUPS:
         with _collected(problems):
-            groups[name] = _group(name, values.get(name))
+            read[name] = _group(name, values.get(name))
     if problems:
         raise ParameterError(*problems)
-    return Resolved(experiment=experiment, groups=groups)
+    return read
+
+
+def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """What `read_parameters` gave, from a catalog: Kedro made some groups into their models."""
+    return {
+        key: value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        for key, value in parameters.items()
+    }
+
+
+def lookup(parameters: Mapping[str, Any], name: str) -> Any:
+    """The value of a Kedro input such as ``params:rollout.temperature`` or ``parameters``."""
+    if name == "parameters":
+        return parameters
+    value: Any = parameters
+    for part in name.removeprefix("params:").split("."):
+        value = value[part]
+    return value
 
 
 def recorded_parameters(flat: Mapping[str, Any]) -> dict[str, Any]:
     """What an experiment's recorded parameters mean to this version of the program.
 
-    A parameter that is newer than the experiment has its default, which stands for what was done
-    before there was a choice; one that is no more is left out if what it said is what is done now.
+    A parameter that is newer than the experiment has its default, which means what was done before
+    there was a choice. One that no longer exists is left out if its value means what is done now.
     Records that cannot be read (something that they name is gone) are given as they are.
 
     Args:
-        flat: by dotted names, as `Resolved.flat` gave them then.
+        flat: by dotted names, as branches record them.
     """
     kept = without_retired(flat)
     try:
-        return read_parameters(nested(kept)).flat()
+        return flatten(read_parameters(nested(kept)))
     except ParameterError:
         return kept
 

@@ -39,7 +39,7 @@ class ProjectConfigLoader(LayeredConfigLoader):
         """
         values = super().__getitem__(key)
         if key == "parameters" and self.validates:
-            return read_parameters(values).lookup("parameters")
+            return read_parameters(values)
         return values
 
     def lay_over_base(self, base: Sequence[DictConfig], environment: Sequence[DictConfig]) -> None:

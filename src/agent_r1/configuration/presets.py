@@ -60,11 +60,11 @@ def lay_over(base: Sequence[DictConfig], preset: DictConfig, name: str) -> None:
     Raises:
         ParameterError: the preset has a group that no base file has; the nearest one is named.
     """
-    for group, values in preset.items():
+    for group in map(str, preset):
         file = next((file for file in base if group in file), None)
         if file is None:
             known = [str(key) for file in base for key in file]
             raise ParameterError(
-                f"algorithm '{name}': unknown group '{group}'.{nearest(str(group), known)}"
+                f"algorithm '{name}': unknown group '{group}'.{nearest(group, known)}"
             )
-        file.merge_with({group: values})
+        file.merge_with({group: preset[group]})

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
-from agent_r1.configuration.groups import Resolved
 from agent_r1.parameters import ParameterError, Problem
 
 
 def check_references(
-    parameters: Resolved, project: Path, inputs: Collection[str] = ("params:model",)
+    parameters: Mapping[str, Any], project: Path, inputs: Collection[str] = ("params:model",)
 ) -> None:
     """Check what the parameters name, and that the groups go together.
 
@@ -33,24 +33,25 @@ def check_references(
     from agent_r1.tasks.registry import find_source
     from agent_r1.training.policy import ModelFolderError, check_model_folder
 
-    groups = parameters.groups
-    sources = chosen_sources(TasksParameters(**groups["tasks"]), groups["environment"]["name"])
+    sources = chosen_sources(
+        TasksParameters(**parameters["tasks"]), parameters["environment"]["name"]
+    )
     named = {
         f"tasks.sources.{name}": own.environment or find_source(name).environment
         for name, own in sources.items()
     }
     unknown = [
         *_unusable(named.items()),
-        *_unusable(("reward.environments", name) for name in groups["reward"]["environments"]),
+        *_unusable(("reward.environments", name) for name in parameters["reward"]["environments"]),
     ]
     if unknown:  # what goes together cannot be said of names that mean nothing
         raise ParameterError(*unknown)
-    if problems := [*conflicts(groups), *source_conflicts(groups, sources)]:
+    if problems := [*conflicts(parameters), *source_conflicts(parameters, sources)]:
         raise ParameterError(*problems)
     if not any(f"{name}.".startswith(("params:model.", "parameters.")) for name in inputs):
         return
     try:
-        check_model_folder(project / groups["model"]["path"])
+        check_model_folder(project / parameters["model"]["path"])
     except ModelFolderError as error:
         raise ParameterError(str(error)) from None
 
@@ -66,7 +67,7 @@ def _unusable(environments: Iterable[tuple[str, str]]) -> Iterator[Problem]:
             yield from (problem.inside(path, name) for problem in error.problems)
 
 
-def check_base(parameters: Resolved, project: Path) -> None:
+def check_base(parameters: Mapping[str, Any], project: Path) -> None:
     """Check that the base model can act as the parameters want it, and start the MCP servers.
 
     It takes a second or two, as it reads a tokenizer: for experiments that begin.
@@ -80,7 +81,6 @@ def check_base(parameters: Resolved, project: Path) -> None:
     from agent_r1.rollout import RolloutParameters
     from agent_r1.rollout.run import check_policy, connect_servers
 
-    groups = parameters.groups
-    rollout, chat = RolloutParameters(**groups["rollout"]), ChatParameters(**groups["chat"])
-    check_policy(project / groups["model"]["path"], rollout, chat)
-    connect_servers(EnvironmentParameters(**groups["environment"]))
+    rollout, chat = RolloutParameters(**parameters["rollout"]), ChatParameters(**parameters["chat"])
+    check_policy(project / parameters["model"]["path"], rollout, chat)
+    connect_servers(EnvironmentParameters(**parameters["environment"]))

@@ -11,7 +11,9 @@ import pandas as pd
 from kedro.io import AbstractDataset, DatasetError
 
 from agent_r1.datasets.local import experiment_of_entry
-from agent_r1.lineage import Committed, Experiment, ManifestStore
+from agent_r1.lineage import Committed, Experiment
+
+_COLUMNS = ["iteration", "node", "version", "started_at", "seconds", "rows"]
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,6 @@ class HistoryDataset(AbstractDataset):
         self._members: list[Committed] = []
         self.metadata = metadata
 
-    @property
-    def store(self) -> ManifestStore:
-        """The experiment's manifests."""
-        return self.experiment.manifests
-
     def members(self) -> list[Committed]:
         """The versions that the last load read."""
         return list(self._members)
@@ -104,8 +101,7 @@ class HistoryDataset(AbstractDataset):
             }
             for manifest in newest.values()
         ]
-        columns = ["iteration", "node", "version", "started_at", "seconds", "rows"]
-        return pd.DataFrame(rows, columns=columns)
+        return pd.DataFrame(rows, columns=_COLUMNS)
 
     def save(self, data: Any) -> NoReturn:
         """History is not saved: manifests are written when nodes complete."""

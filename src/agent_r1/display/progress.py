@@ -105,13 +105,10 @@ class LiveDisplay(LineDisplay):
             TextColumn("{task.fields[note]}"),
             console=self.console,
         )
-        self._iteration_bar = self._bars.add_task(
-            "iterations", total=0, count="", note="", visible=False
+        self._iteration_bar, self._rollout_bar, self._step_bar = (
+            self._bars.add_task(name, total=None, count="", note="", visible=False)
+            for name in ("iterations", "rollouts", "steps")
         )
-        self._rollout_bar = self._bars.add_task(
-            "rollouts", total=0, count="", note="", visible=False
-        )
-        self._step_bar = self._hidden_bar("steps")
         self._live = Live(
             Group(self._stage, self._bars), console=self.console, refresh_per_second=4,
             transient=True, redirect_stdout=False, redirect_stderr=False,
@@ -152,9 +149,6 @@ class LiveDisplay(LineDisplay):
         self._show(self._iteration_bar, self._done, self._iterations, note)
         self._hide_bars()
         self._stage.plain = ""
-
-    def _hidden_bar(self, name: str) -> TaskID:
-        return self._bars.add_task(name, total=None, count="", note="", visible=False)
 
     def _show(self, bar: TaskID, done: int, total: int | None, note: str = "") -> None:
         count = f"{done}" if total is None else f"{done}/{total}"

@@ -23,14 +23,14 @@ from typing import Any
 
 from agent_r1 import kedro_adapter
 from agent_r1.configuration import references
-from agent_r1.configuration.groups import Resolved, recorded_parameters
+from agent_r1.configuration.groups import recorded_parameters
 from agent_r1.display import progress
-from agent_r1.experiments.experiment import experiment_of, history_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, parameters_of
 from agent_r1.experiments.session import Session
 from agent_r1.lineage import Experiment, OutputRecord, leftovers
 from agent_r1.lineage.attempt import attempt
-from agent_r1.lineage.branches import Branch, continued
-from agent_r1.lineage.retention import Retention, RetentionParameters
+from agent_r1.lineage.branches import Branch, continued, flatten
+from agent_r1.lineage.retention import RetentionParameters, prune
 from agent_r1.lineage.staleness import Staleness
 from agent_r1.pipelines.namespaces import iteration_name
 from agent_r1.storage.hashing import content_sha256
@@ -88,51 +88,45 @@ def run_experiment(
     """
     with Session(project, runtime_params, env, conf_source) as session:
         catalog = session.catalog()
-        parameters = resolved_parameters(catalog)
+        parameters = parameters_of(catalog)
         references.check_references(parameters, project)
         experiment = experiment_of(catalog)
         with experiment.lock():
             branch = continued(
                 experiment.branches,
-                parameters.flat(),
+                flatten(parameters),
                 experiment.name,
                 allow_changes=allow_changes,
                 meaning=recorded_parameters,
             )
             if experiment.manifests.current("base.import_policy") is None:
                 references.check_base(parameters, project)
-            return Driver(session, experiment, parameters, branch).run()
+            return Driver(session, experiment, branch).run()
 
 
 class Driver:
     """Picks the nodes of each Kedro run. The caller holds the experiment's lock."""
 
-    def __init__(
-        self, session: Session, experiment: Experiment, parameters: Resolved, branch: Branch
-    ) -> None:
-        """
-        Args:
-            session: runs the pipelines.
-            experiment: what to run or finish.
-            parameters: those of the session.
-            branch: the branch that has these parameters.
-        """
+    def __init__(self, session: Session, experiment: Experiment, branch: Branch) -> None:
+        """``branch`` has the parameters of the session."""
         self._session = session
         self._experiment = experiment
         self._store = experiment.manifests
-        self._parameters = parameters
-        self._iterations = parameters.experiment.iterations
+        self._parameters = parameters = parameters_of(session.catalog())
+        self._names = [iteration_name(i) for i in range(1, parameters["iterations"] + 1)]
+        """Of the iterations of RL."""
         self._branch = branch
         branches = {each.index: each for each in (*experiment.branches.all(), branch)}
         self._staleness = Staleness(self._store, list(branches.values()))
-        self._retention = Retention(experiment)
         self._outcome = Outcome(experiment.name)
         self._scores: dict[tuple[str, str | None], float | None] = {}
 
     def run(self) -> Outcome:
         """Run everything that is not done, in order; see the module's docstring."""
+        updates = (f"{name}.update_policy" for name in self._names)
         with progress.shown() as display, attempt(advances=True, branch=self._branch):
-            display.experiment(self._outcome.experiment, self._iterations, self._completed())
+            done = sum(map(bool, map(self._store.current, updates)))
+            display.experiment(self._experiment.name, len(self._names), done)
             self._remove_leftovers()
             for stage in self.stages():
                 if self._run(stage.pipeline, self._pending(stage)):
@@ -149,19 +143,13 @@ class Driver:
         """The stages in order. Take the next one only after the one before has run: its results
         decide whether there is a next iteration."""
         yield from (Stage(name) for name in FIRST_STAGES)
-        for index in range(1, self._iterations + 1):
-            name = iteration_name(index)
-            last = index == self._iterations
+        for index, name in enumerate(self._names, start=1):
+            last = index == len(self._names)
             yield Stage(name, without=self._left_out(index, last=last))
             if not last and self._should_stop(name):
                 self._outcome.stopped_at = index
                 yield Stage(name)  # its evaluation on all splits is still missing
                 return
-
-    def _completed(self) -> int:
-        """Iterations of RL whose policy is committed."""
-        names = (iteration_name(index) for index in range(1, self._iterations + 1))
-        return sum(self._store.current(f"{name}.update_policy") is not None for name in names)
 
     def _remove_leftovers(self) -> None:
         catalog = self._session.catalog()
@@ -175,14 +163,14 @@ class Driver:
             )
 
     def _settle_tracking(self) -> None:
-        settings = self._parameters.groups["mlflow"]
+        settings = self._parameters["mlflow"]
         if settings["enabled"]:
             Tracker(self._experiment, settings["tracking_uri"]).settle()
 
     def _left_out(self, index: int, *, last: bool) -> frozenset[str]:
         if last:
             return frozenset()
-        every = self._parameters.groups["evaluation"]["every"]
+        every = self._parameters["evaluation"]["every"]
         validated = every and index % every == 0
         return frozenset({"evaluate_policy"} if validated else _EVALUATIONS)
 
@@ -199,10 +187,10 @@ class Driver:
         if report is None or not all(self._is_whole(record) for record in report.outputs):
             return False
         read = {(record.dataset, record.version) for record in report.inputs}
-        committed = history_of(self._session.catalog()).committed()
-        now = {(found.record.dataset, found.version) for found in committed}
+        history: Any = self._session.catalog()["history"]
         inputs = (self._experiment.current(name) for name in ("tasks", "demonstrations"))
-        return read == now | {(i.record.dataset, i.version) for i in inputs if i is not None}
+        now = (*history.committed(), *filter(None, inputs))
+        return read == {(found.record.dataset, found.version) for found in now}
 
     def _is_whole(self, record: OutputRecord) -> bool:
         path = self._experiment.path(record)
@@ -211,7 +199,7 @@ class Driver:
     def _should_stop(self, iteration: str) -> bool:
         """Whether a stop condition holds. It reads committed tables, so a resumed experiment stops
         at the same iteration."""
-        threshold = self._parameters.groups["stop"]["exact_match"]
+        threshold = self._parameters["stop"]["exact_match"]
         score = self._validation_score(iteration) if threshold else None
         return score is not None and score >= threshold
 
@@ -240,14 +228,11 @@ class Driver:
         return self._staleness.pending(own)
 
     def _prune(self) -> None:
-        rules = RetentionParameters(**self._parameters.groups["retention"])
-        scores: dict[int, float] = {}
-        if rules.keep_best is not None:
-            for index in range(1, self._iterations + 1):
-                score = self._validation_score(iteration_name(index))
-                if score is not None:
-                    scores[index] = score
-        self._outcome.pruned += self._retention.prune(rules, scores)
+        rules = RetentionParameters(**self._parameters["retention"])
+        best = enumerate(self._names if rules.keep_best is not None else (), start=1)
+        scores = {index: self._validation_score(name) for index, name in best}
+        known = {index: score for index, score in scores.items() if score is not None}
+        self._outcome.pruned += prune(self._experiment, rules, known)
 
 
 _EVALUATIONS = frozenset({"evaluate_policy", "validate_policy"})

@@ -26,16 +26,17 @@ from agent_r1.configuration.groups import recorded_parameters
 from agent_r1.configuration.presets import read_preset
 from agent_r1.display import progress
 from agent_r1.experiments.driver import FIRST_STAGES, Driver, Outcome
-from agent_r1.experiments.experiment import experiment_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, parameters_of
 from agent_r1.experiments.rerun_checks import check_changes, check_inputs, warn_of_kept_readers
 from agent_r1.experiments.session import Session
-from agent_r1.lineage import Experiment, LineageError, Manifest, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, Manifest
 from agent_r1.lineage.attempt import attempt
 from agent_r1.lineage.branches import Branch, differences, flatten, nested, now
 from agent_r1.lineage.comparison import Comparison, compare
 from agent_r1.lineage.staleness import dependents
 from agent_r1.parameters import ParameterError, nearest
 from agent_r1.pipelines.namespaces import full_iteration, iteration_name
+from agent_r1.tracking.run_record import committed_by
 
 Downstream = Literal["keep", "cascade", "fork"]
 
@@ -84,19 +85,12 @@ class Request:
 class Rerunner:
     """Runs stages of one experiment again."""
 
-    def __init__(self, project: Path, experiment: str | None, env: str | None = None) -> None:
-        """
-        Args:
-            project: root of the bootstrapped Kedro project.
-            experiment: its name; None means the default of ``conf/``.
-            env: Kedro's configuration environment.
-        """
-        self._project = project
+    def __init__(self, experiment: Experiment, env: str | None = None) -> None:
+        """``env`` is Kedro's configuration environment."""
+        self._experiment = experiment
+        self._project = experiment.project
+        self._store = experiment.manifests
         self._env = env
-        runtime = {"experiment": experiment} if experiment else {}
-        with Session(project, runtime, env, validates=False) as session:
-            self._experiment = experiment_of(session.catalog())
-        self._store = self._experiment.manifests
 
     def rerun(self, request: Request) -> Rerun:
         """Run a stage again.
@@ -116,16 +110,16 @@ class Rerunner:
         check_inputs(self._experiment, manifest)
         if request.downstream == "fork":
             return self._fork(request, pipeline, node, manifest)
-        with self._running(request, manifest) as (session, branch, changes):
-            if request.downstream == "cascade":
+        advances = request.downstream == "cascade"
+        with self._running(request, manifest) as (session, _, branch, changes):
+            if advances:
                 warn_of_kept_readers(session.pipeline(pipeline), node, changes)
-            advances = request.downstream == "cascade"
             with attempt(advances=advances, branch=branch), progress.shown():
                 version = session.run(pipeline, [node.name], _pins(node, manifest))
-            result = self._compare(self._store, manifest, version, changes)
+            (after,) = committed_by(self._store, [node.name], version)
+            result = _result(manifest, after, changes)
             if advances:
-                parameters = resolved_parameters(session.catalog())
-                result.outcome = Driver(session, self._experiment, parameters, branch).run()
+                result.outcome = Driver(session, self._experiment, branch).run()
             else:
                 result.downstream = self._committed_dependents(node)
         return result
@@ -136,12 +130,16 @@ class Rerunner:
             names = ["prepare_tasks", "demonstrations", "report"]
         else:
             names = [full_iteration(request.iteration)]
+        nodes: dict[str, tuple[str, Node]] = {}
         with Session(self._project, {}, self._env) as session:
-            nodes = {
-                node.name.rpartition(".")[2]: (name, node)
-                for name in names
-                for node in _pipeline(session, name).nodes
-            }
+            for name in names:
+                try:
+                    pipeline = session.pipeline(name)
+                except KeyError:
+                    raise ParameterError(
+                        f"there is no iteration '{name}': give its number, or 'base'"
+                    ) from None
+                nodes |= {each.name.rpartition(".")[2]: (name, each) for each in pipeline.nodes}
         if request.stage not in nodes:
             where = "outside the iterations (see --iteration)"
             where = f"in {names[0]}" if request.iteration is not None else where
@@ -152,29 +150,31 @@ class Rerunner:
 
     @contextmanager
     def _running(
-        self, request: Request, manifest: Manifest
-    ) -> Iterator[tuple[Session, Branch, dict[str, tuple[Any, Any]]]]:
+        self, request: Request, manifest: Manifest, fork: str | None = None
+    ) -> Iterator[tuple[Session, Experiment, Branch, dict[str, tuple[Any, Any]]]]:
+        """A session with the recorded parameters and the requested ones over them, the experiment
+        that it works on (locked), its branch, and the parameters that changed."""
         branches = self._experiment.branches.all()
         keep = request.downstream == "keep"
         base = branches[manifest.branch] if keep else branches[-1]
-        asked = self._asked(request.overrides)
-        runtime = self._runtime(base, asked, self._experiment.name)
+        recorded, asked = recorded_parameters(base.parameters), self._asked(request.overrides)
+        runtime = nested({**recorded, "iterations": self._newest_iteration(), **asked})
+        runtime["experiment"] = fork or self._experiment.name
         with Session(self._project, runtime, self._env) as session:
-            flat = resolved_parameters(session.catalog()).flat()
-            changes = differences(recorded_parameters(base.parameters), flat)
+            catalog = session.catalog()
+            flat, target = flatten(parameters_of(catalog)), experiment_of(catalog)
+            if fork and target.exists:
+                raise ParameterError(f"there is an experiment '{fork}' already; name another")
+            changes = differences(recorded, flat)
             check_changes(changes, asked)
-            branch = base
-            if changes and not keep:
-                node = manifest.node
-                branch = Branch(len(branches), flat, "rerun", node, changes, created_at=now())
-            with self._experiment.lock():
-                yield session, branch, changes
-
-    def _runtime(self, base: Branch, asked: Mapping[str, Any], experiment: str) -> dict[str, Any]:
-        """The recorded parameters with the requested ones over them, up to the newest iteration."""
-        recorded = recorded_parameters(base.parameters)
-        flat = {**recorded, "iterations": self._newest_iteration(), **asked}
-        return nested(flat) | {"experiment": experiment}
+            branch, start = base, (len(branches), flat)
+            if fork:
+                origin = self._experiment.name
+                branch = Branch(*start, "fork", manifest.node, changes, origin, now())
+            elif changes and not keep:
+                branch = Branch(*start, "rerun", manifest.node, changes, created_at=now())
+            with target.lock():
+                yield session, target, branch, changes
 
     def _asked(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """The values of ``--params`` by dotted names, over those of the preset it may name."""
@@ -188,19 +188,6 @@ class Rerunner:
         names = (name for name in self._store.iterations() if name.startswith("iter_"))
         return max((int(name.removeprefix("iter_")) for name in names), default=0)
 
-    def _compare(
-        self,
-        store: ManifestStore,
-        before: Manifest,
-        version: str,
-        changes: dict[str, tuple[Any, Any]],
-    ) -> Rerun:
-        path = next(path for path in store.paths(before.node) if path.stem == version)
-        after = store.read(path)
-        return Rerun(
-            after.experiment, after.node, version, before.version, compare(before, after), changes
-        )
-
     def _stages(self, session: Session) -> list[Pipeline]:
         names = (iteration_name(index) for index in range(1, self._newest_iteration() + 1))
         return [session.pipeline(name) for name in (*FIRST_STAGES, *names)]
@@ -211,31 +198,17 @@ class Rerunner:
         return [name for name in names if self._store.current(name) is not None]
 
     def _fork(self, request: Request, pipeline: str, node: Node, manifest: Manifest) -> Rerun:
-        branches = self._experiment.branches.all()
         name = request.fork or self._free_name()
-        asked = self._asked(request.overrides)
-        runtime = self._runtime(branches[-1], asked, name)
-        with Session(self._project, runtime, self._env) as session:
-            parameters = resolved_parameters(session.catalog())
-            fork = experiment_of(session.catalog())
-            if fork.exists:
-                raise ParameterError(f"there is an experiment '{name}' already; name another")
-            flat = parameters.flat()
-            changes = differences(recorded_parameters(branches[-1].parameters), flat)
-            check_changes(changes, asked)
+        with self._running(request, manifest, name) as (session, fork, branch, changes):
             warn_of_kept_readers(session.pipeline(pipeline), node, changes)
-            branch = Branch(
-                len(branches), flat, "fork", node.name, changes, self._experiment.name, now()
-            )
-            with fork.lock():
-                # Branches first: after a crash, a run makes what is missing with these.
-                for each in (*branches, branch):
-                    fork.branches.write(each)
-                self._share(session, node, fork)
-                outcome = Driver(session, fork, parameters, branch).run()
-        version = fork.manifests.newest(node.name)
-        assert version is not None
-        result = self._compare(fork.manifests, manifest, version.version, changes)
+            # Branches first: after a crash, a run makes what is missing with these.
+            for each in (*self._experiment.branches.all(), branch):
+                fork.branches.write(each)
+            self._share(session, node, fork)
+            outcome = Driver(session, fork, branch).run()
+        after = fork.manifests.newest(node.name)
+        assert after is not None
+        result = _result(manifest, after, changes)
         result.outcome = outcome
         return result
 
@@ -259,7 +232,18 @@ class Rerunner:
 
     def _free_name(self) -> str:
         names = (f"{self._experiment.name}-fork{number}" for number in count(1))
-        return next(name for name in names if not self._experiment.beside(name).exists())
+        return next(name for name in names if not self._experiment.folder.with_name(name).exists())
+
+
+def _result(before: Manifest, after: Manifest, changes: dict[str, tuple[Any, Any]]) -> Rerun:
+    return Rerun(
+        after.experiment,
+        after.node,
+        after.version,
+        before.version,
+        compare(before, after),
+        changes,
+    )
 
 
 def _pins(node: Node, manifest: Manifest) -> dict[str, str]:
@@ -270,12 +254,3 @@ def _pins(node: Node, manifest: Manifest) -> dict[str, str]:
         for record in manifest.inputs
         if record.version is not None and record.dataset in node.inputs
     }
-
-
-def _pipeline(session: Session, name: str) -> Pipeline:
-    try:
-        return session.pipeline(name)
-    except KeyError:
-        raise ParameterError(
-            f"there is no iteration '{name}': give its number, or 'base'"
-        ) from None

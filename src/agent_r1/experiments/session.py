@@ -12,6 +12,7 @@ from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 
 from agent_r1 import kedro_adapter
+from agent_r1.configuration.loader import ProjectConfigLoader
 
 
 class Session:
@@ -63,7 +64,9 @@ class Session:
             ParameterError: a parameter cannot be used.
         """
         context = self._session.load_context(self._runtime_params)
-        context.config_loader.validates = self._validates
+        loader = context.config_loader
+        assert isinstance(loader, ProjectConfigLoader)
+        loader.validates = self._validates
         return kedro_adapter.catalog_of(context)
 
     def run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 from kedro.framework.hooks import hook_impl
@@ -10,11 +10,12 @@ from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 from kedro.pipeline.node import Node
 
-from agent_r1.configuration.groups import Resolved, recorded_parameters
+from agent_r1.configuration.groups import lookup, recorded_parameters
 from agent_r1.display import progress
-from agent_r1.experiments.experiment import experiment_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, parameters_of
+from agent_r1.kedro_adapter import is_parameter
 from agent_r1.lineage import attempt
-from agent_r1.lineage.branches import start
+from agent_r1.lineage.branches import flatten, start
 from agent_r1.lineage.pinning import pin_inputs
 from agent_r1.lineage.recorder import Recorder
 from agent_r1.pipeline_registry import producer_command
@@ -25,8 +26,8 @@ class LineageHooks:
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
-        self._parameters: Resolved | None = None
-        self._release: Callable[[], None] = _nothing
+        self._parameters: dict[str, Any] = {}
+        self._held = ExitStack()
 
     @hook_impl
     def before_pipeline_run(
@@ -37,71 +38,58 @@ class LineageHooks:
             LockedError: another process works on the experiment.
             LineageError: an input was never committed.
         """
-        self._parameters = resolved_parameters(catalog)
-        self._release = experiment_of(catalog).take()
+        self._parameters = parameters_of(catalog)
+        self._held.enter_context(experiment_of(catalog).lock())
         try:
-            self._recorder = self._prepare(run_params, pipeline, catalog, self._parameters)
+            self._recorder = self._prepare(run_params, pipeline, catalog)
         except BaseException:
-            self._unlock()
+            self._held.close()
             raise
 
     def _prepare(
-        self,
-        run_params: dict[str, Any],
-        pipeline: Pipeline,
-        catalog: CatalogProtocol,
-        parameters: Resolved,
+        self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
     ) -> Recorder:
         experiment = experiment_of(catalog)
         pin_inputs(
             pipeline, catalog, experiment, lambda name: producer_command(name, experiment.name)
         )
-        capacity = attempt.current()
-        branch = capacity.branch or experiment.branches.newest() or start(parameters.flat())
+        run = attempt.current()
+        branch = run.branch or experiment.branches.newest() or start(flatten(self._parameters))
         return Recorder(
-            experiment,
-            catalog,
-            seed=parameters.experiment.seed,
+            experiment=experiment,
+            catalog=catalog,
+            seed=self._parameters["seed"],
             version=run_params["run_id"],
             environment=run_params["env"],
             branch=branch,
             recorded=recorded_parameters(branch.parameters),
-            advances=capacity.advances,
+            advances=run.advances,
         )
 
     @hook_impl
     def before_node_run(self, node: Node) -> None:
         """Note the versions of the loaded inputs, and the parameters with their defaults."""
         assert self._recorder is not None
-        assert self._parameters is not None
-        names = [name for name in node.inputs if name.startswith(("params:", "parameters"))]
-        self._recorder.begin(node, {name: self._parameters.lookup(name) for name in names})
+        names = filter(is_parameter, node.inputs)
+        self._recorder.begin(node, {name: lookup(self._parameters, name) for name in names})
 
     @hook_impl(tryfirst=True)
     def after_dataset_saved(self, dataset_name: str, data: Any, node: Node) -> None:
         """After the last output, write the manifest, which commits them all."""
         assert self._recorder is not None
-        path = self._recorder.saved(node, dataset_name, data)
-        if path is not None and self._recorder.is_aside(path):
+        manifest = self._recorder.saved(node, dataset_name, data)
+        if manifest is not None and manifest.aside:
             progress.current().say(
                 f"{node.name}: differs from the experiment's result, so it is set aside as version "
-                f"{path.stem}"
+                f"{manifest.version}"
             )
 
     @hook_impl
     def after_pipeline_run(self) -> None:
         """Release the lock."""
-        self._unlock()
+        self._held.close()
 
     @hook_impl
     def on_pipeline_error(self) -> None:
         """Release the lock."""
-        self._unlock()
-
-    def _unlock(self) -> None:
-        self._release()
-        self._release = _nothing
-
-
-def _nothing() -> None:
-    """Release nothing: no lock is held."""
+        self._held.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from kedro.framework.hooks import hook_impl
@@ -53,5 +54,6 @@ class ProgressHooks:
     def after_pipeline_run(self) -> None:
         """A stage ended."""
         assert self._run is not None
-        shown = {SHOWN[p.name]: p.value for p in self._run.points if p.name in SHOWN}
+        points = chain.from_iterable(self._run.points.values())
+        shown = {SHOWN[p.name]: p.value for p in points if p.name in SHOWN}
         progress.current().stage_ended(self._run.stage, self._run.seconds, shown)

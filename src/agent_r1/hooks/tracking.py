@@ -10,8 +10,7 @@ from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 
 from agent_r1 import kedro_adapter
-from agent_r1.configuration.groups import Resolved
-from agent_r1.experiments.experiment import experiment_of, resolved_parameters
+from agent_r1.experiments.experiment import experiment_of, parameters_of
 from agent_r1.lineage import Experiment, attempt
 from agent_r1.tracking.mlflow import Status, Tracker, is_child
 from agent_r1.tracking.run_record import RunRecord
@@ -29,25 +28,20 @@ class TrackingHooks:
         self._trackers: dict[tuple[str, str], Tracker] = {}
         self._tracker: Tracker | None = None
         self._run: RunRecord | None = None
-        self._experiment: Experiment | None = None
 
     @hook_impl(trylast=True)
     def before_pipeline_run(
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
     ) -> None:
         """Start the child run."""
-        parameters = resolved_parameters(catalog)
-        self._experiment = experiment_of(catalog)
+        parameters = parameters_of(catalog)
         self._run = RunRecord(run_params, pipeline)
-        self._tracker = self._tracker_of(parameters, self._experiment)
+        self._tracker = self._tracker_of(parameters["mlflow"], experiment_of(catalog))
         if self._tracker is not None and is_child(self._run.stage):
-            everything = parameters.lookup("parameters")
             branch = attempt.current().branch
             forked = {"forked_from": branch.experiment} if branch and branch.experiment else {}
-            self._tracker.open(parameters.groups["mlflow"]["experiment_name"], everything, forked)
-            self._tracker.start_child(
-                self._run.stage, self._run.version, self._run.nodes, everything
-            )
+            self._tracker.open(parameters["mlflow"]["experiment_name"], parameters, forked)
+            self._tracker.start_child(self._run, parameters)
 
     @hook_impl
     def after_dataset_saved(self, dataset_name: str, data: Any) -> None:
@@ -62,13 +56,11 @@ class TrackingHooks:
         assert self._run is not None
         if self._tracker is None:
             return
-        complete = "report_html" in self._run.written
+        complete = "report_html" in self._run.points
         if complete:
-            parameters = resolved_parameters(catalog)
-            self._tracker.open(
-                parameters.groups["mlflow"]["experiment_name"], parameters.lookup("parameters")
-            )
-            places = (kedro_adapter.location(catalog[name]) for name in self._run.written)
+            parameters = parameters_of(catalog)
+            self._tracker.open(parameters["mlflow"]["experiment_name"], parameters)
+            places = (kedro_adapter.location(catalog[name]) for name in self._run.points)
             self._tracker.log_artifacts([path for path in places if path is not None])
         if complete or not attempt.current().advances:
             self._tracker.close("FINISHED" if complete else None)
@@ -86,12 +78,10 @@ class TrackingHooks:
             logger.warning("MLflow could not record that the run failed: %s", reason)
 
     def _end(self, status: Status) -> None:
-        run, tracker, experiment = self._run, self._tracker, self._experiment
-        if run is not None and tracker is not None and experiment is not None:
-            tracker.end_child(run.stage, run.produced(experiment.manifests), status)
+        if self._run is not None and self._tracker is not None:
+            self._tracker.end_child(self._run, status)
 
-    def _tracker_of(self, parameters: Resolved, experiment: Experiment) -> Tracker | None:
-        settings = parameters.groups["mlflow"]
+    def _tracker_of(self, settings: dict[str, Any], experiment: Experiment) -> Tracker | None:
         if not settings["enabled"]:
             return None
         key = (str(experiment.folder), settings["tracking_uri"])

@@ -14,7 +14,7 @@ from kedro.pipeline import Pipeline
 from pydantic import BaseModel
 
 from agent_r1.configuration import references
-from agent_r1.experiments.experiment import resolved_parameters
+from agent_r1.experiments.experiment import parameters_of
 
 
 class ValidationHooks:
@@ -34,5 +34,5 @@ class ValidationHooks:
         self, run_params: dict[str, Any], pipeline: Pipeline, catalog: CatalogProtocol
     ) -> None:
         """Raises `ParameterError`."""
-        parameters, project = resolved_parameters(catalog), Path(run_params["project_path"])
+        parameters, project = parameters_of(catalog), Path(run_params["project_path"])
         references.check_references(parameters, project, pipeline.inputs())

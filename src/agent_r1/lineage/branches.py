@@ -85,8 +85,7 @@ class BranchBook:
         Raises:
             LineageError: one is missing or was edited.
         """
-        paths = sorted(self.folder.glob("*.json"))
-        branches = [self._read(path) for path in paths]
+        branches = [self._read(path) for path in sorted(self.folder.glob("*.json"))]
         for index, branch in enumerate(branches):
             if branch.index != index:
                 raise LineageError(f"branch {index} is missing in {self.folder}")
@@ -141,7 +140,7 @@ def continued(
     Args:
         book: the experiment's branches.
         parameters: what `flatten` gives.
-        experiment: its name, for the message.
+        experiment: its name.
         allow_changes: whether other parameters than the newest branch's start a branch.
         meaning: translates recorded parameters of an older version of the program.
 
@@ -194,18 +193,17 @@ def flatten(parameters: Mapping[str, Any]) -> dict[str, Any]:
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
     """Dotted name → (old, new) where flat parameters differ, without `IRRELEVANT` ones."""
     old, new = without_retired(old), without_retired(new)
-    names = sorted(key for key in {*old, *new} if _is_relevant(key))
-    pairs = {key: (old.get(key, ABSENT), new.get(key, ABSENT)) for key in names}
-    return {key: pair for key, pair in pairs.items() if pair[0] != pair[1]}
+    pairs = {key: (old.get(key, ABSENT), new.get(key, ABSENT)) for key in sorted({*old, *new})}
+    return {
+        key: pair
+        for key, pair in pairs.items()
+        if pair[0] != pair[1] and not any(_below(key, prefix) for prefix in IRRELEVANT)
+    }
 
 
 def without_retired(flat: Mapping[str, Any]) -> dict[str, Any]:
     """Flat parameters without those `RETIRED` ones that mean what is done now."""
     return {key: value for key, value in flat.items() if RETIRED.get(key, ABSENT) != value}
-
-
-def _is_relevant(key: str) -> bool:
-    return not any(_below(key, prefix) for prefix in IRRELEVANT)
 
 
 def nested(parameters: Mapping[str, Any]) -> dict[str, Any]:

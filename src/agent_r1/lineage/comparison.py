@@ -49,14 +49,10 @@ def compare(before: Manifest, after: Manifest) -> Comparison:
         )
         for record in after.outputs
     )
-    return Comparison(outputs, _surroundings(before, after))
+    return Comparison(outputs, differences(_surroundings(before), _surroundings(after)))
 
 
-def _surroundings(before: Manifest, after: Manifest) -> dict[str, tuple[Any, Any]]:
+def _surroundings(manifest: Manifest) -> dict[str, Any]:
     """What can change a result besides inputs and parameters."""
-
-    def all_of(manifest: Manifest) -> dict[str, Any]:
-        own = {"code": manifest.code["source_sha256"][:12], "device": manifest.device}
-        return own | dict(manifest.libraries)
-
-    return differences(all_of(before), all_of(after))
+    own = {"code": manifest.code["source_sha256"][:12], "device": manifest.device}
+    return own | dict(manifest.libraries)

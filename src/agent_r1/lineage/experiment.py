@@ -7,7 +7,7 @@ in the catalog, and the project or the experiment can have any name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -49,17 +49,9 @@ class Experiment:
             if other.name != self.name and other.exists:
                 yield other
 
-    def beside(self, name: str) -> Path:
-        """The folder that an experiment of this name has, or would have."""
-        return self.folder.parent / name
-
     def lock(self) -> AbstractContextManager[None]:
         """Hold the experiment while the block runs; raises `LockedError`."""
         return lock.locked(self.folder)
-
-    def take(self) -> Callable[[], None]:
-        """Take the lock; returns the function that gives it back. Raises `LockedError`."""
-        return lock.acquire(self.folder)
 
     def path(self, record: OutputRecord | InputRecord) -> Path:
         """Where a recorded dataset is on this disk."""

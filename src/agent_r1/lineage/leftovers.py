@@ -26,12 +26,10 @@ _HALF = f".*{PART}"
 def places(catalog: CatalogProtocol, datasets: Iterable[str]) -> list[Path]:
     """The folders of versions that these datasets have on the disk, in every iteration.
 
-    Args:
-        catalog: the experiment's.
-        datasets: full names; of an iteration's dataset, the name in any one iteration will do.
+    Of an iteration's dataset, ``datasets`` has the full name in any one iteration.
     """
     found: set[Path] = set()
-    for name in sorted({_in_any_iteration(name) for name in datasets}):
+    for name in {_in_any_iteration(name) for name in datasets}:
         dataset = catalog.get(name)
         path = kedro_adapter.location(dataset) if dataset is not None else None
         if path is not None:
@@ -46,11 +44,11 @@ def uncommitted(experiment: Experiment, places: Iterable[Path]) -> list[Path]:
     Raises:
         LineageError: a manifest cannot be read, so what it commits is unknown.
     """
-    known: dict[Path, bool] = {}
-    for _, manifest in experiment.manifests.all():
-        for record in manifest.outputs:
-            pruned = record.dataset in manifest.pruned
-            known[experiment.path(record).parent] = not pruned
+    known = {
+        experiment.path(record).parent: record.dataset not in manifest.pruned
+        for _, manifest in experiment.manifests.all()
+        for record in manifest.outputs
+    }
     candidates = {path for place in places for path in _candidates(place)}
     candidates.update(experiment.folder.rglob(_HALF))
     return [path for path in sorted(candidates) if not known.get(path, False)]
@@ -65,7 +63,8 @@ def remove(paths: list[Path], project: Path) -> int:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-        _remove_empty(path.parent)
+        with suppress(OSError):  # a dataset's folder that has no version left
+            path.parent.rmdir()
     return freed
 
 
@@ -80,12 +79,6 @@ def _candidates(place: Path) -> Iterator[Path]:
     for path in place.iterdir() if place.is_dir() else ():
         if path.is_dir() and not path.is_symlink() and kedro_adapter.VERSION.fullmatch(path.name):
             yield path
-
-
-def _remove_empty(folder: Path) -> None:
-    """A dataset's folder that has no version left."""
-    with suppress(OSError):
-        folder.rmdir()
 
 
 def _size(path: Path) -> int:

@@ -10,7 +10,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,25 +37,6 @@ def locked(experiment: Path) -> Iterator[None]:
     Raises:
         LockedError: another process holds it.
     """
-    release = acquire(experiment)
-    try:
-        yield
-    finally:
-        release()
-
-
-def one_at_a_time(path: Path) -> FileLock:
-    """A context that waits until no other process is inside one with the same lock file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return FileLock(path)
-
-
-def acquire(experiment: Path) -> Callable[[], None]:
-    """Take the lock. Returns the function that gives it back.
-
-    Raises:
-        LockedError: another process holds it.
-    """
     folder = experiment.absolute()
     folder.mkdir(parents=True, exist_ok=True)
     lock = _LOCKS.setdefault(folder, FileLock(folder / FILE, thread_local=False))
@@ -66,15 +47,24 @@ def acquire(experiment: Path) -> Callable[[], None]:
             f"experiment '{folder.name}' is in use by {_holder(folder)}. Wait until it ends, or "
             "name another experiment with --params experiment=NAME"
         ) from None
-    if lock.lock_counter == 1:
-        holder = {
-            "process": os.getpid(),
-            "host": platform.node(),
-            "since": datetime.now(UTC).isoformat(timespec="seconds"),
-            "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-        }
-        (folder / HOLDER).write_text(json.dumps(holder) + "\n", encoding="utf-8")
-    return lock.release
+    try:
+        if lock.lock_counter == 1:
+            holder = {
+                "process": os.getpid(),
+                "host": platform.node(),
+                "since": datetime.now(UTC).isoformat(timespec="seconds"),
+                "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+            }
+            (folder / HOLDER).write_text(json.dumps(holder) + "\n", encoding="utf-8")
+        yield
+    finally:
+        lock.release()
+
+
+def one_at_a_time(path: Path) -> FileLock:
+    """A context that waits until no other process is inside one with the same lock file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path)
 
 
 def _holder(folder: Path) -> str:

@@ -10,7 +10,7 @@ retention deletes a checkpoint.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from agent_r1.lineage.seal import SEAL, check_seal, sealed
@@ -18,6 +18,14 @@ from agent_r1.lineage.seal import SEAL, check_seal, sealed
 FORMAT = 2
 """Raise it when a field is added, is removed, or changes its meaning: reading a manifest compares
 its text with what this code writes."""
+
+UNNAMESPACED = "experiment"
+"""Folder of the manifests of nodes outside the iterations."""
+
+
+def iteration_of(name: str) -> str:
+    """The folder of a dataset's or node's manifests: ``iter_00003.rewards`` → ``iter_00003``."""
+    return name.rpartition(".")[0] or UNNAMESPACED
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +95,22 @@ class Manifest:
     downstream sets its result aside if it differs."""
     pruned: tuple[str, ...] = ()
     """Outputs that retention has deleted since; their hashes stay."""
-    format: int = field(default=FORMAT)
+    format: int = FORMAT
 
     @property
     def iteration(self) -> str:
-        """The folder of the manifest: the node's namespace, else ``experiment``."""
-        namespace, _, _ = self.node.rpartition(".")
-        return namespace or "experiment"
+        """See `iteration_of`."""
+        return iteration_of(self.node)
 
     @property
     def stage(self) -> str:
         """The node's name without its namespace."""
         return self.node.rpartition(".")[2]
+
+    @property
+    def place(self) -> str:
+        """Its path below the manifests' folder."""
+        return f"{self.iteration}/{self.stage}/{self.version}.json"
 
     def output(self, dataset: str) -> OutputRecord | None:
         """The record of this output, if the node wrote it."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kedro.io import AbstractDataset, CatalogProtocol
+from kedro.io import CatalogProtocol
 from kedro.pipeline import Pipeline
 
 from agent_r1 import kedro_adapter
 from agent_r1.lineage.experiment import Experiment
-from agent_r1.lineage.store import Committed, LineageError
+from agent_r1.lineage.manifest import OutputRecord
+from agent_r1.lineage.store import LineageError
 
 
 def pin_inputs(
@@ -39,44 +40,34 @@ def pin_inputs(
     pins: dict[str, str] = {}
     missing: list[str] = []
     for name in sorted(pipeline.inputs()):
-        dataset = None if name.startswith(("params:", "parameters")) else catalog.get(name)
+        dataset = None if kedro_adapter.is_parameter(name) else catalog.get(name)
         if dataset is None or not kedro_adapter.is_versioned(dataset):
             continue
         chosen = kedro_adapter.chosen_version(dataset)
-        committed = experiment.current(name, chosen)
-        problem = _problem(name, chosen, committed, experiment)
-        if problem is not None:
-            missing.append(f"{problem}; make it with: {how_to_make(name)}")
+        try:
+            record = _loadable(name, chosen, experiment)
+        except LineageError as error:
+            missing.append(f"{error}; make it with: {how_to_make(name)}")
             continue
-        assert committed is not None
-        assert committed.version is not None
-        pin(dataset, committed, experiment)
-        pins[name] = committed.version
+        # That may be another experiment's folder: a fork shares what was made before it.
+        kedro_adapter.pin(dataset, record.version, experiment.path(record).parent.parent)
+        pins[name] = str(record.version)
     if missing:
         raise LineageError("\n".join(missing))
     return pins
 
 
-def pin(dataset: AbstractDataset, committed: Committed, experiment: Experiment) -> None:
-    """Let a versioned dataset load this version, from where its manifest says it is.
-
-    That may be another experiment's folder, because a fork shares what was made before it.
-    """
-    folder = experiment.path(committed.record).parent.parent
-    kedro_adapter.pin(dataset, committed.version, folder)
-
-
-def _problem(
-    name: str, chosen: str | None, committed: Committed | None, experiment: Experiment
-) -> str | None:
-    if committed is None or committed.version is None:
-        return (
+def _loadable(name: str, chosen: str | None, experiment: Experiment) -> OutputRecord:
+    """The current (or the chosen) version; raises `LineageError` if it cannot be loaded."""
+    committed = experiment.current(name, chosen)
+    if committed is None:
+        raise LineageError(
             f"version {chosen} of '{name}' is not committed"
             if chosen
             else f"'{name}' is not yet committed"
         )
     if committed.pruned:
-        return f"version {committed.version} of '{name}' was pruned by retention"
+        raise LineageError(f"version {committed.version} of '{name}' was pruned by retention")
     if not experiment.path(committed.record).exists():
-        return f"'{name}' was committed, but {committed.record.path} is gone"
-    return None
+        raise LineageError(f"'{name}' was committed, but {committed.record.path} is gone")
+    return committed.record

@@ -15,23 +15,9 @@ import agent_r1
 from agent_r1.storage.hashing import file_sha256
 
 LIBRARIES = (
-    "bm25s",
-    "deepspeed",
-    "gymnasium",
-    "jinja2",
-    "kedro",
-    "mcp",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "pydantic",
-    "reasoning-gym",
-    "safetensors",
-    "textworld",
-    "tokenizers",
-    "torch",
-    "transformers",
-)
+    "bm25s", "deepspeed", "gymnasium", "jinja2", "kedro", "mcp", "numpy", "pandas", "pyarrow",
+    "pydantic", "reasoning-gym", "safetensors", "textworld", "tokenizers", "torch", "transformers",
+)  # fmt: skip
 """The libraries whose version can change a result."""
 
 

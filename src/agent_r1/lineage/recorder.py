@@ -57,45 +57,32 @@ class NodeRun:
     outputs: list[OutputRecord] = field(default_factory=list)
 
 
+@dataclass(kw_only=True)
 class Recorder:
     """Records the node runs of one Kedro run.
 
     `begin` → one `saved` per output → the manifest, written when the last output is on the disk.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        catalog: CatalogProtocol,
-        *,
-        seed: int | None,
-        version: str,
-        environment: str | None,
-        branch: Branch,
-        recorded: Mapping[str, Any],
-        advances: bool,
-    ) -> None:
-        """
-        Args:
-            experiment: where manifests and branches go.
-            catalog: the datasets of the run, inputs pinned.
-            seed: the experiment's seed.
-            version: the save version of the run.
-            environment: Kedro's ``--env``.
-            branch: its parameters are the run's; it is recorded before the first manifest.
-            recorded: the branch's parameters as this version of the program reads them. A
-                parameter that is newer than the branch has its default.
-            advances: whether results that differ become the experiment's; see `Manifest.aside`.
-        """
-        self._experiment = experiment
-        self._store = experiment.manifests
-        self._catalog = catalog
-        self._seed = seed
-        self._version = version
-        self._environment = environment
-        self._branch = branch
-        self._expected = replace(branch, parameters=recorded)
-        self._advances = advances
+    experiment: Experiment
+    """Where manifests and branches go."""
+    catalog: CatalogProtocol
+    """The datasets of the run, inputs pinned."""
+    seed: int | None
+    """The experiment's seed."""
+    version: str
+    """The save version of the run."""
+    environment: str | None
+    """Kedro's ``--env``."""
+    branch: Branch
+    """Its parameters are the run's; it is recorded before the first manifest."""
+    recorded: Mapping[str, Any]
+    """The branch's parameters as this version of the program reads them: a parameter that is newer
+    than the branch has its default."""
+    advances: bool
+    """Whether results that differ become the experiment's; see `Manifest.aside`."""
+
+    def __post_init__(self) -> None:
         self._running: dict[str, NodeRun] = {}
         self._raw_hashes: dict[str, str] = {}
 
@@ -106,18 +93,14 @@ class Recorder:
             node: the node.
             parameters: input name (``params:…``) → value, defaults filled in.
         """
-        inputs = [record for name in node.inputs for record in self._inputs(name)]
+        inputs = [record for name in datasets_of(node) for record in self._inputs(name)]
         self._running[node.name] = NodeRun(
-            node,
-            datetime.now(UTC),
-            perf_counter(),
-            tuple(inputs),
-            dict(parameters),
+            node, datetime.now(UTC), perf_counter(), tuple(inputs), dict(parameters),
             set(node.outputs),
-        )
+        )  # fmt: skip
 
-    def saved(self, node: Node, dataset: str, data: Any) -> Path | None:
-        """An output is on the disk. Returns the manifest's path once all of them are."""
+    def saved(self, node: Node, dataset: str, data: Any) -> Manifest | None:
+        """An output is on the disk. Returns the manifest, which is written once all of them are."""
         run = self._running[node.name]
         run.pending.discard(dataset)
         record = self._output(dataset, data)
@@ -129,33 +112,30 @@ class Recorder:
         if not run.outputs:
             return None
         manifest = self._manifest(run)
-        self._experiment.branches.write(self._branch)
-        return self._store.write(manifest)
-
-    def is_aside(self, manifest: Path) -> bool:
-        """Whether this manifest's outputs are set aside."""
-        return self._store.read(manifest).aside
+        self.experiment.branches.write(self.branch)
+        self.experiment.manifests.write(manifest)
+        return manifest
 
     def _manifest(self, run: NodeRun) -> Manifest:
-        before = self._store.newest(run.node.name)
+        before = self.experiment.manifests.newest(run.node.name)
         return Manifest(
-            experiment=self._experiment.name,
+            experiment=self.experiment.name,
             node=run.node.name,
-            version=self._version,
+            version=self.version,
             inputs=(*run.inputs, *self._used(run.node)),
             outputs=tuple(run.outputs),
             parameters=run.parameters,
-            seed=self._seed,
-            code=code_version(self._experiment.project),
+            seed=self.seed,
+            code=code_version(self.experiment.project),
             libraries=library_versions(),
             device=device_name(),
             started_at=run.started_at.isoformat(),
             ended_at=datetime.now(UTC).isoformat(),
             seconds=round(perf_counter() - run.started, 3),
-            environment=self._environment,
-            branch=self._branch.index,
+            environment=self.environment,
+            branch=self.branch.index,
             replaces=before.version if before else None,
-            aside=not self._advances and self._is_aside(run, before),
+            aside=not self.advances and self._is_aside(run, before),
         )
 
     def _is_aside(self, run: NodeRun, before: Manifest | None) -> bool:
@@ -163,38 +143,36 @@ class Recorder:
         other parameters than the branch, or differ from the committed ones."""
         if all(record.version is None for record in run.outputs):
             return False  # the report: every run replaces it
-        if any(self._expected.differing(name, value) for name, value in run.parameters.items()):
+        expected = replace(self.branch, parameters=self.recorded)
+        if any(expected.differing(name, value) for name, value in run.parameters.items()):
             return True
         return before is not None and bool(changed_outputs(before, run.outputs))
 
     def _inputs(self, name: str) -> list[InputRecord]:
-        if name.startswith("params:") or name == "parameters":
-            return []
-        dataset = self._catalog[name]
+        dataset = self.catalog[name]
         if isinstance(dataset, Composite):
             return [self._input(member) for member in dataset.members()]
         if not kedro_adapter.is_versioned(dataset):
             return self._raw(name, dataset)
         version = dataset.resolve_load_version()
-        committed = self._experiment.current(name, version)
+        committed = self.experiment.current(name, version)
         if committed is None:
             raise LineageError(f"version {version} of '{name}' is not committed")
         return [self._input(committed)]
 
     def _input(self, committed: Committed) -> InputRecord:
-        record = committed.record
-        manifest, sha256 = self._store.reference(committed.manifest)
+        record, store = committed.record, self.experiment.manifests
+        manifest, seal = store.name(committed.manifest), store.read(committed.manifest).seal
         return InputRecord(
-            record.dataset, record.version, record.sha256, record.path, manifest, sha256
+            record.dataset, record.version, record.sha256, record.path, manifest, seal
         )
 
     def _used(self, node: Node) -> Iterator[InputRecord]:
         """The raw files that the node chose to read; known only after it ran."""
-        for name in node.inputs:
-            dataset = None if name.startswith(("params:", "parameters")) else self._catalog[name]
+        for name in datasets_of(node):
+            dataset = self.catalog[name]
             for path in dataset.files_used() if isinstance(dataset, ReadByNode) else ():
-                relative = self._experiment.relative(path)
-                yield InputRecord(name, None, content_sha256(path), relative)
+                yield InputRecord(name, None, content_sha256(path), self.experiment.relative(path))
 
     def _raw(self, name: str, dataset: AbstractDataset) -> list[InputRecord]:
         path = kedro_adapter.location(dataset)
@@ -202,18 +180,22 @@ class Recorder:
             return []
         if name not in self._raw_hashes:
             self._raw_hashes[name] = content_sha256(path)
-        relative = self._experiment.relative(path)
-        return [InputRecord(name, None, self._raw_hashes[name], relative)]
+        return [InputRecord(name, None, self._raw_hashes[name], self.experiment.relative(path))]
 
     def _output(self, name: str, data: Any) -> OutputRecord | None:
-        dataset = self._catalog[name]
-        path = kedro_adapter.location(dataset, self._version)
+        dataset = self.catalog[name]
+        path = kedro_adapter.location(dataset, self.version)
         if path is None:  # it is kept in memory
             return None
-        version = self._version if kedro_adapter.is_versioned(dataset) else None
+        version = self.version if kedro_adapter.is_versioned(dataset) else None
         rows = len(data) if isinstance(data, pd.DataFrame) else None
-        relative = self._experiment.relative(path)
+        relative = self.experiment.relative(path)
         return OutputRecord(name, version, content_sha256(path), relative, rows)
+
+
+def datasets_of(node: Node) -> list[str]:
+    """The inputs of a node that are not parameters."""
+    return [name for name in node.inputs if not kedro_adapter.is_parameter(name)]
 
 
 def changed_outputs(before: Manifest, outputs: Iterable[OutputRecord]) -> list[str]:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import Field
 
 from agent_r1.lineage.experiment import Experiment
-from agent_r1.lineage.manifest import Manifest, OutputRecord
+from agent_r1.lineage.manifest import OutputRecord
 from agent_r1.parameters import Parameters
 from agent_r1.storage.hashing import MARKER
 
@@ -66,71 +66,52 @@ def kept(
     return keep
 
 
-class Retention:
-    """Prunes an experiment's checkpoints."""
+def prune(
+    experiment: Experiment, parameters: RetentionParameters, scores: Mapping[int, float]
+) -> list[str]:
+    """Delete the checkpoints that no rule keeps. Returns their full names."""
+    if parameters.keeps_all:
+        return []
+    store = experiment.manifests
+    found = (_ITERATION.fullmatch(name) for name in store.iterations())
+    names = {int(match[1]): match[0] for match in found if match}
+    updated = [i for i in names if i and store.current(f"{names[i]}.update_policy")]
+    if not updated:
+        return []
+    # An iteration after the newest complete one is under way, and needs its checkpoints.
+    newest = max(updated)
+    needed = {
+        (record.dataset, record.version)
+        for index in names
+        if index >= newest
+        for path in store.every_path(names[index])
+        for record in store.read(path).inputs
+    }
+    keep = kept(updated, parameters, scores) | {newest}
+    return [
+        record.dataset
+        for index in sorted(updated)
+        if index not in keep
+        for path in store.every_path(names[index])
+        for record in store.read(path).outputs
+        if (record.dataset, record.version) not in needed and _prune(experiment, path, record)
+    ]
 
-    def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
-        self._store = experiment.manifests
-        self._done: set[str] = set()
 
-    def prune(self, parameters: RetentionParameters, scores: Mapping[int, float]) -> list[str]:
-        """Delete the checkpoints that no rule keeps. Returns their full names."""
-        if parameters.keeps_all:
-            return []
-        found = (_ITERATION.fullmatch(name) for name in self._store.iterations())
-        names = {int(match[1]): match[0] for match in found if match}
-        updated = [i for i in names if i and self._store.current(f"{names[i]}.update_policy")]
-        if not updated:
-            return []
-        # An iteration after the newest complete one is under way, and needs its checkpoints.
-        newest = max(updated)
-        needed = self._read_by(names[index] for index in names if index >= newest)
-        keep = kept(updated, parameters, scores) | {newest}
-        doomed = [names[index] for index in sorted(updated) if index not in keep]
-        return [
-            name
-            for iteration in doomed
-            if iteration not in self._done
-            for name in self._prune_iteration(iteration, needed)
-        ]
+def _prune(experiment: Experiment, path: Path, record: OutputRecord) -> bool:
+    """Delete what a manifest commits, if it is a checkpoint that this experiment alone has."""
+    store = experiment.manifests
+    manifest, folder = store.read(path), experiment.path(record)
+    if manifest.experiment != experiment.name or record.dataset in manifest.pruned:
+        return False  # a fork shares what another experiment made
+    others = (other.manifests.root / store.name(path) for other in experiment.others())
+    if not folder.is_dir() or any(shared.is_file() for shared in others):
+        return False
+    store.mark_pruned(path, [record.dataset])
+    _delete(folder)
+    return True
 
-    def _read_by(self, iterations: Iterable[str]) -> set[tuple[str, str | None]]:
-        return {
-            (record.dataset, record.version)
-            for iteration in iterations
-            for path in self._store.every_path_of(iteration)
-            for record in self._store.read(path).inputs
-        }
 
-    def _prune_iteration(self, iteration: str, needed: set[tuple[str, str | None]]) -> list[str]:
-        names, complete = [], True
-        for path in self._store.every_path_of(iteration):
-            manifest = self._store.read(path)
-            for record in manifest.outputs:
-                if not self._is_checkpoint(manifest, record):
-                    continue
-                if (record.dataset, record.version) in needed or self._is_shared(path):
-                    complete = False
-                    continue
-                self._store.mark_pruned(path, [record.dataset])
-                self._delete(self._experiment.path(record))
-                names.append(record.dataset)
-        if complete:
-            self._done.add(iteration)
-        return names
-
-    def _is_checkpoint(self, manifest: Manifest, record: OutputRecord) -> bool:
-        if manifest.experiment != self._experiment.name or record.dataset in manifest.pruned:
-            return False  # a fork shares what another experiment made
-        return self._experiment.path(record).is_dir()
-
-    def _is_shared(self, path: Path) -> bool:
-        """Whether a fork shares what this manifest commits."""
-        place = path.relative_to(self._store.root)
-        others = self._experiment.others()
-        return any((other.manifests.root / place).is_file() for other in others)
-
-    def _delete(self, folder: Path) -> None:
-        (folder / MARKER).unlink(missing_ok=True)  # a half-deleted folder is not a checkpoint
-        shutil.rmtree(folder.parent)
+def _delete(folder: Path) -> None:
+    (folder / MARKER).unlink(missing_ok=True)  # a half-deleted folder is not a checkpoint
+    shutil.rmtree(folder.parent)

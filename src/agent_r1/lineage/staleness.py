@@ -11,24 +11,12 @@ A node is done if its current manifest
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Protocol
+
+from kedro.pipeline.node import Node
 
 from agent_r1.lineage.branches import Branch
-from agent_r1.lineage.manifest import InputRecord, Manifest
+from agent_r1.lineage.manifest import InputRecord
 from agent_r1.lineage.store import ManifestStore
-
-
-class NodeLike(Protocol):
-    """The part of a Kedro node that is needed here."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def inputs(self) -> list[str]: ...
-
-    @property
-    def outputs(self) -> list[str]: ...
 
 
 class Staleness:
@@ -38,7 +26,7 @@ class Staleness:
         self._store = store
         self._reaches = [(branch, set[str]()) for branch in branches if branch.start is not None]
 
-    def pending(self, nodes: Iterable[NodeLike], again: Collection[str] = ()) -> list[str]:
+    def pending(self, nodes: Iterable[Node], again: Collection[str] = ()) -> list[str]:
         """The nodes of a stage that must run, in order.
 
         Args:
@@ -55,7 +43,7 @@ class Staleness:
                 made.update(node.outputs)
         return names
 
-    def _branch_of(self, node: NodeLike) -> Branch | None:
+    def _branch_of(self, node: Node) -> Branch | None:
         """The newest branch that reaches the node."""
         newest = None
         for branch, reached in self._reaches:
@@ -64,11 +52,15 @@ class Staleness:
                 newest = branch
         return newest
 
-    def _is_stale(self, node: NodeLike, branch: Branch | None) -> bool:
+    def _is_stale(self, node: Node, branch: Branch | None) -> bool:
         manifest = self._store.newest(node.name)
         if manifest is None:
             return True
-        if branch is not None and manifest.branch < branch.index and _differs(manifest, branch):
+        if (
+            branch is not None
+            and manifest.branch < branch.index
+            and any(branch.differing(*item) for item in manifest.parameters.items())
+        ):
             return True
         return any(self._moved_on(record) for record in manifest.inputs)
 
@@ -79,11 +71,7 @@ class Staleness:
         return current is None or current.record.sha256 != record.sha256
 
 
-def _differs(manifest: Manifest, branch: Branch) -> bool:
-    return any(branch.differing(name, value) for name, value in manifest.parameters.items())
-
-
-def dependents(start: str, stages: Iterable[Iterable[NodeLike]]) -> list[str]:
+def dependents(start: str, stages: Iterable[Iterable[Node]]) -> list[str]:
     """The nodes that depend on ``start``, directly or not, in the order of the stages."""
     reached: set[str] = set()
     found = []

@@ -17,12 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from agent_r1.errors import UserError
-from agent_r1.lineage.manifest import Manifest, OutputRecord
-from agent_r1.lineage.seal import SEAL
+from agent_r1.lineage.manifest import UNNAMESPACED, Manifest, OutputRecord, iteration_of
 from agent_r1.storage.atomic import strict_json, write_json
-
-UNNAMESPACED = "experiment"
-"""Folder of the manifests of nodes outside the iterations."""
 
 
 class LineageError(UserError, RuntimeError):
@@ -44,12 +40,6 @@ class Committed:
         return self.record.version
 
 
-def iteration_of(name: str) -> str:
-    """The folder of a dataset's or node's manifests: ``iter_00003.rewards`` → ``iter_00003``."""
-    namespace, _, _ = name.rpartition(".")
-    return namespace or UNNAMESPACED
-
-
 class ManifestStore:
     """Reads and writes the manifests below ``root``."""
 
@@ -63,7 +53,7 @@ class ManifestStore:
         Raises:
             LineageError: this node run already has a manifest; history is not rewritten.
         """
-        path = self._folder(manifest.node) / f"{manifest.version}.json"
+        path = self.root / manifest.place
         if path.exists():
             raise LineageError(f"{path} exists; a node run is recorded once")
         write_json(path, manifest.to_json())
@@ -92,10 +82,6 @@ class ManifestStore:
         Raises:
             LineageError: the file is missing, is not a manifest, or was edited.
         """
-        return self._sealed(path)[0]
-
-    def _sealed(self, path: Path) -> tuple[Manifest, str]:
-        """A manifest and its seal."""
         try:
             status = path.stat()
             return _read(path, status.st_mtime_ns, status.st_size, status.st_ino)
@@ -104,7 +90,7 @@ class ManifestStore:
 
     def paths(self, node: str) -> list[Path]:
         """The manifests of a node, newest version first, including those set aside."""
-        return _newest_first(self._folder(node))
+        return _newest_first(self.root / iteration_of(node) / node.rpartition(".")[2])
 
     def current(self, node: str) -> Path | None:
         """The path of the node's newest manifest that is not set aside."""
@@ -117,40 +103,29 @@ class ManifestStore:
 
     def committed(self, dataset: str, version: str | None = None) -> Committed | None:
         """The current (or the given) committed version of a dataset; None if there is none."""
-        found: Committed | None = None
         folder = self.root / iteration_of(dataset)
-        for node in sorted(folder.iterdir()) if folder.is_dir() else ():
-            candidate = self._of_node(node, dataset, version)
-            if candidate and (found is None or _age(candidate) > _age(found)):
-                found = candidate
-        return found
+        nodes = sorted(folder.iterdir()) if folder.is_dir() else []
+        found = filter(None, (self._of_node(node, dataset, version) for node in nodes))
+        # Kedro's versions are UTC timestamps: later sorts after earlier.
+        return max(found, key=lambda committed: committed.manifest.stem, default=None)
 
     def iterations(self) -> list[str]:
         """The iterations that have manifests, in order; without `UNNAMESPACED`."""
-        if not self.root.is_dir():
-            return []
-        names = (folder.name for folder in self.root.iterdir() if folder.is_dir())
+        names = (folder.name for folder in self.root.glob("*/"))
         return sorted(name for name in names if name != UNNAMESPACED)
 
-    def every_path(self) -> list[Path]:
-        """Every manifest's path, by iteration, node and version."""
-        return sorted(self.root.glob("*/*/*.json"))
-
-    def every_path_of(self, iteration: str) -> list[Path]:
-        """Every manifest's path of one iteration."""
-        return sorted((self.root / iteration).glob("*/*.json"))
+    def every_path(self, iteration: str = "*") -> list[Path]:
+        """Every manifest's path (of one iteration), by iteration, node and version."""
+        return sorted(self.root.glob(f"{iteration}/*/*.json"))
 
     def all(self) -> Iterator[tuple[Path, Manifest]]:
         """Every manifest with its path, in the order of `every_path`."""
         for path in self.every_path():
             yield path, self.read(path)
 
-    def reference(self, path: Path) -> tuple[str, str]:
-        """A manifest's path below the root and its seal, by which other manifests name it."""
-        return path.relative_to(self.root).as_posix(), self._sealed(path)[1]
-
-    def _folder(self, node: str) -> Path:
-        return self.root / iteration_of(node) / node.rpartition(".")[2]
+    def name(self, path: Path) -> str:
+        """A manifest's path below the root, by which others name it."""
+        return path.relative_to(self.root).as_posix()
 
     def _of_node(self, folder: Path, dataset: str, version: str | None) -> Committed | None:
         for path in _newest_first(folder):
@@ -167,16 +142,10 @@ def _newest_first(folder: Path) -> list[Path]:
 
 
 @lru_cache(maxsize=16384)
-def _read(path: Path, modified: int, size: int, inode: int) -> tuple[Manifest, str]:
-    """A manifest and its seal, parsed once: the file is replaced, never changed in place."""
+def _read(path: Path, modified: int, size: int, inode: int) -> Manifest:
+    """A manifest, parsed once: the file is replaced, never changed in place."""
     text = path.read_text(encoding="utf-8")
     manifest = Manifest.from_json(json.loads(text))
-    values = manifest.to_json()
-    if strict_json(values) != text:
+    if strict_json(manifest.to_json()) != text:
         raise ValueError("its text was edited")
-    return manifest, values[SEAL]
-
-
-def _age(committed: Committed) -> str:
-    """Kedro's versions are UTC timestamps: later sorts after earlier."""
-    return committed.manifest.stem
+    return manifest

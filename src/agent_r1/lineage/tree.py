@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 
 from agent_r1.lineage.manifest import InputRecord, Manifest, OutputRecord
 from agent_r1.lineage.store import LineageError, ManifestStore, iteration_of
@@ -12,19 +11,13 @@ SHORTEST_HASH = 6
 """The fewest characters of a sha256 that identify a dataset."""
 
 
-@dataclass(frozen=True)
-class Origin:
-    """A version of a dataset and where it came from."""
+@dataclass(frozen=True, slots=True)
+class Origin(OutputRecord):
+    """A version of a dataset and where it came from; for raw data, ``version`` is None."""
 
-    dataset: str
-    version: str | None
-    """None for raw data, and for a file that every run replaces."""
-    sha256: str
-    path: str
-    rows: int | None = None
     made_by: Manifest | None = None
     """None for raw data."""
-    inputs: tuple[Origin, ...] = field(default=())
+    inputs: tuple[Origin, ...] = ()
     """Empty if the node read nothing, or if ``seen``."""
     seen: bool = False
     """Whether its inputs are further up in the tree."""
@@ -62,13 +55,6 @@ def find(store: ManifestStore, sha256: str) -> list[tuple[str, str | None]]:
     ]
 
 
-def walk(origin: Origin) -> Iterator[Origin]:
-    """The members of the tree, each before what made it."""
-    yield origin
-    for source in origin.inputs:
-        yield from walk(source)
-
-
 class _Tracer:
     def __init__(self, store: ManifestStore, depth: int | None) -> None:
         self._store = store
@@ -84,14 +70,7 @@ class _Tracer:
             self._seen.add(key)
             inputs = tuple(self._input(source, level + 1) for source in manifest.inputs)
         return Origin(
-            record.dataset,
-            record.version,
-            record.sha256,
-            record.path,
-            record.rows,
-            manifest,
-            inputs,
-            seen and bool(manifest.inputs),
+            **asdict(record), made_by=manifest, inputs=inputs, seen=seen and bool(manifest.inputs)
         )
 
     def _input(self, record: InputRecord, level: int) -> Origin:
@@ -107,13 +86,11 @@ class _Tracer:
 
 def _others(store: ManifestStore, dataset: str) -> str:
     """The names that are committed in the same iteration."""
-    folder = iteration_of(dataset)
     names = sorted(
         {
             record.dataset
-            for path, manifest in store.all()
-            if path.parts[-3] == folder
-            for record in manifest.outputs
+            for path in store.every_path(iteration_of(dataset))
+            for record in store.read(path).outputs
         }
     )
     if names:

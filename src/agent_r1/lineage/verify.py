@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from agent_r1.lineage.branches import ABSENT, Branch, BranchBook
+from agent_r1.lineage.branches import ABSENT, Branch
 from agent_r1.lineage.experiment import Experiment
-from agent_r1.lineage.manifest import Manifest
-from agent_r1.lineage.store import LineageError, ManifestStore
+from agent_r1.lineage.manifest import InputRecord, Manifest
+from agent_r1.lineage.store import LineageError
 from agent_r1.storage.atomic import strict_json
 from agent_r1.storage.hashing import MARKER, content_sha256, marker_of
 
@@ -69,123 +69,113 @@ class _Check:
 
 def verify(experiment: Experiment, on_progress: OnProgress | None = None) -> Verification:
     """Check an experiment; see the module's docstring, and `OnProgress`."""
-    project, store, book = experiment.project, experiment.manifests, experiment.branches
-    result = Verification()
-    manifests = dict(_readable(project, store, result))
-    result.manifests = len(store.every_path())
-    result.findings += _places(project, store, manifests)
-    result.findings += _branches(project, store, book, manifests)
-    result.findings += _chain(project, store, manifests)
-    checks, result.pruned = _checks(project, store, manifests)
-    result.files = len(checks)
-    result.findings += _hash(project, checks, on_progress)
-    return result
+    verifier = _Verifier(experiment)
+    verifier.run(on_progress)
+    return verifier.result
 
 
-def _readable(
-    project: Path, store: ManifestStore, result: Verification
-) -> Iterator[tuple[Path, Manifest]]:
-    for path in store.every_path():
+class _Verifier:
+    def __init__(self, experiment: Experiment) -> None:
+        self.result = Verification()
+        self._experiment = experiment
+        self._store = experiment.manifests
+        self._manifests: dict[Path, Manifest] = {}
+        """Those that can be read."""
+
+    def run(self, on_progress: OnProgress | None) -> None:
+        self._check_manifests()
+        self._check_branches()
+        self._check_chain()
+        checks = self._checks()
+        self.result.files = len(checks)
+        self._check_content(checks, on_progress)
+
+    def _found(self, kind: str, path: Path, message: str) -> None:
+        self.result.findings.append(Finding(kind, self._experiment.relative(path), message))
+
+    def _check_manifests(self) -> None:
+        paths = self._store.every_path()
+        self.result.manifests = len(paths)
+        for path in paths:
+            try:
+                self._manifests[path] = self._store.read(path)
+            except LineageError as error:
+                self._found("manifest", path, str(error.__cause__))
+        for path, manifest in self._manifests.items():
+            if self._store.name(path) != manifest.place:
+                self._found("manifest", path, f"is the manifest of {manifest.place}")
+
+    def _check_branches(self) -> None:
+        book = self._experiment.branches
         try:
-            yield path, store.read(path)
+            branches = {branch.index: branch for branch in book.all()}
         except LineageError as error:
-            result.findings.append(_finding("manifest", project, path, str(error.__cause__)))
+            self._found("branch", book.folder, str(error))
+            return
+        for path, manifest in self._manifests.items():
+            branch = branches.get(manifest.branch)
+            if branch is None:
+                self._found("branch", path, f"its branch {manifest.branch} is missing")
+            elif not manifest.aside:
+                self._check_parameters(path, manifest, branch)
 
+    def _check_parameters(self, path: Path, manifest: Manifest, branch: Branch) -> None:
+        for name, value in manifest.parameters.items():
+            for key, (recorded, _) in branch.differing(name, value).items():
+                if recorded != ABSENT:  # else newer than the branch: only a default continues it
+                    self._found("branch", path, f"'{key}' differs from its branch")
 
-def _places(
-    project: Path, store: ManifestStore, manifests: Mapping[Path, Manifest]
-) -> Iterator[Finding]:
-    for path, manifest in manifests.items():
-        place = Path(manifest.iteration, manifest.stage, f"{manifest.version}.json")
-        if path.relative_to(store.root) != place:
-            yield _finding("manifest", project, path, f"is the manifest of {place}")
+    def _check_chain(self) -> None:
+        for path, manifest in self._manifests.items():
+            for record in manifest.inputs:
+                if record.manifest is not None:
+                    self._check_source(self._store.name(path), record, record.manifest)
 
-
-def _branches(
-    project: Path, store: ManifestStore, book: BranchBook, manifests: Mapping[Path, Manifest]
-) -> Iterator[Finding]:
-    try:
-        branches = {branch.index: branch for branch in book.all()}
-    except LineageError as error:
-        yield _finding("branch", project, book.folder, str(error))
-        return
-    for path, manifest in manifests.items():
-        branch = branches.get(manifest.branch)
-        if branch is None:
-            yield _finding("branch", project, path, f"its branch {manifest.branch} is missing")
-        elif not manifest.aside:
-            yield from _parameters(project, path, manifest, branch)
-
-
-def _parameters(project: Path, path: Path, manifest: Manifest, branch: Branch) -> Iterator[Finding]:
-    for name, value in manifest.parameters.items():
-        for key, (recorded, _) in branch.differing(name, value).items():
-            if recorded == ABSENT:  # newer than the branch, which only a default can continue
-                continue
-            yield _finding("branch", project, path, f"'{key}' differs from its branch")
-
-
-def _chain(
-    project: Path, store: ManifestStore, manifests: Mapping[Path, Manifest]
-) -> Iterator[Finding]:
-    for path, manifest in manifests.items():
-        for record in manifest.inputs:
-            if record.manifest is None:
-                continue
-            source = store.root / record.manifest
-            if not source.is_file():
-                yield _finding("chain", project, source, f"is gone; {_short(store, path)} names it")
-                continue
-            made_by = manifests.get(source)
-            if made_by is None:  # unreadable, which `_readable` reports
-                continue
-            output = made_by.output(record.dataset)
-            if made_by.seal != record.manifest_sha256:
-                message = f"is not the manifest that {_short(store, path)} names: it was replaced"
-                yield _finding("chain", project, source, message)
+    def _check_source(self, reader: str, record: InputRecord, manifest: str) -> None:
+        path = self._store.root / manifest
+        if not path.is_file():
+            self._found("chain", path, f"is gone; {reader} names it")
+        elif path in self._manifests:  # an unreadable one is reported already
+            source = self._manifests[path]
+            output = source.output(record.dataset)
+            if source.seal != record.manifest_sha256:
+                message = f"is not the manifest that {reader} names: it was replaced"
+                self._found("chain", path, message)
             elif output is None or output.sha256 != record.sha256:
-                message = f"did not write what {_short(store, path)} read as '{record.dataset}'"
-                yield _finding("chain", project, source, message)
+                self._found(
+                    "chain", path, f"did not write what {reader} read as '{record.dataset}'"
+                )
 
+    def _checks(self) -> list[_Check]:
+        """What to hash, each path once; counts the outputs that are pruned."""
+        checks: dict[tuple[str, str], _Check] = {}
+        replaced: dict[str, _Check] = {}
+        path_of = self._experiment.path
+        for path, manifest in sorted(self._manifests.items(), key=lambda item: item[0].name):
+            said_by = self._store.name(path)
+            for record in manifest.outputs:
+                if record.dataset in manifest.pruned:
+                    self.result.pruned += 1
+                    continue
+                check = _Check(path_of(record), record.sha256, said_by)
+                if record.version is None:
+                    replaced[record.path] = check  # the newest comes last
+                else:
+                    checks[(record.path, record.sha256)] = check
+            for read in manifest.inputs:
+                if read.manifest is None:
+                    replaced[read.path] = _Check(path_of(read), read.sha256, said_by, raw=True)
+        return [*checks.values(), *replaced.values()]
 
-def _checks(
-    project: Path, store: ManifestStore, manifests: Mapping[Path, Manifest]
-) -> tuple[list[_Check], int]:
-    """What to hash, each path once; and how many outputs are pruned."""
-    checks: dict[tuple[str, str], _Check] = {}
-    replaced: dict[str, _Check] = {}
-    pruned = 0
-    for path, manifest in sorted(manifests.items(), key=lambda item: item[0].name):
-        said_by = _short(store, path)
-        for record in manifest.outputs:
-            if record.dataset in manifest.pruned:
-                pruned += 1
-                continue
-            check = _Check(project / record.path, record.sha256, said_by)
-            if record.version is None:
-                replaced[record.path] = check  # the newest comes last
-            else:
-                checks[(record.path, record.sha256)] = check
-        for read in manifest.inputs:
-            if read.manifest is None:
-                replaced[read.path] = _Check(project / read.path, read.sha256, said_by, raw=True)
-    return [*checks.values(), *replaced.values()], pruned
-
-
-def _hash(
-    project: Path, checks: Iterable[_Check], on_progress: OnProgress | None
-) -> Iterator[Finding]:
-    checks = list(checks)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for done, (check, message) in enumerate(
-            zip(checks, pool.map(_problem, checks), strict=True), start=1
-        ):
-            if on_progress is not None:
-                on_progress(done, len(checks))
-            if message is not None:
-                gone = not check.path.exists()
-                kind = "raw" if check.raw else "missing" if gone else "changed"
-                yield _finding(kind, project, check.path, message)
+    def _check_content(self, checks: list[_Check], on_progress: OnProgress | None) -> None:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            problems = zip(checks, pool.map(_problem, checks), strict=True)
+            for done, (check, message) in enumerate(problems, start=1):
+                if on_progress is not None:
+                    on_progress(done, len(checks))
+                if message is not None:
+                    kind = "changed" if check.path.exists() else "missing"
+                    self._found("raw" if check.raw else kind, check.path, message)
 
 
 def _problem(check: _Check) -> str | None:
@@ -215,15 +205,3 @@ def summary(findings: Iterable[Finding]) -> str:
     """``2 changed, 1 missing``."""
     counts = Counter(finding.kind for finding in findings)
     return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-
-
-def _finding(kind: str, project: Path, path: Path, message: str) -> Finding:
-    try:
-        shown = path.relative_to(project)
-    except ValueError:
-        shown = path
-    return Finding(kind, shown.as_posix(), message)
-
-
-def _short(store: ManifestStore, path: Path) -> str:
-    return path.relative_to(store.root).as_posix()

@@ -18,7 +18,7 @@ class SplitSizes(Parameters):
 
 
 class TaskChoices(Parameters):
-    """The group ``tasks`` of ``conf/`` without ``sources``: the part that a source gets."""
+    """The group ``tasks`` of ``conf/`` without ``sources``: the part that each source gets."""
 
     split_seed: int = 1
     """Decides the splits and the phrasing. It is independent of the experiment's seed, so runs with

@@ -55,7 +55,7 @@ class SourceInputs:
     own: Any
     """The source's own parameters, of the type `Source.parameters`."""
     tasks: TaskChoices
-    """The group ``tasks``, but ``tasks.sizes`` is the number wanted from this source."""
+    """The whole group ``tasks``, but ``tasks.sizes`` is the number wanted from this source."""
     environment: str
     """Value of the column ``environment`` of its tasks."""
     knowledge_base: tuple[pd.DataFrame, ...]

@@ -23,11 +23,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent_r1.display.progress import is_iteration
-from agent_r1.lineage import Experiment, Manifest
+from agent_r1.lineage import Experiment, Manifest, OutputRecord
 from agent_r1.lineage.lock import one_at_a_time
 from agent_r1.storage.atomic import write_json
-from agent_r1.tracking.run_metrics import Point
-from agent_r1.tracking.run_record import Produced, produced_by
+from agent_r1.tracking.run_metrics import Point, has_points, points
+from agent_r1.tracking.run_record import RunRecord, committed_by
 
 if TYPE_CHECKING:
     from mlflow.entities import Run
@@ -52,7 +52,6 @@ class Tracker:
                 path is below the project.
         """
         self._experiment = experiment
-        self._project = experiment.project
         self._state = experiment.folder / "mlflow.json"
         self.tracking_uri = absolute_uri(tracking_uri, experiment.project)
         self._client: MlflowClient | None = None
@@ -73,9 +72,9 @@ class Tracker:
                 self._client = client
         return self._client
 
-    def _alone(self) -> AbstractContextManager[None]:
+    def _alone(self) -> AbstractContextManager[Any]:
         """Two processes must not create a database or an MLflow experiment at the same time."""
-        return one_at_a_time(self._project / "data/.mlflow.lock")
+        return one_at_a_time(self._experiment.project / "data/.mlflow.lock")
 
     def open(
         self,
@@ -92,45 +91,50 @@ class Tracker:
             self._parent = known or self._new_parent(mlflow_experiment, parameters, tags or {})
         return self._parent
 
-    def start_child(
-        self, name: str, version: str, nodes: Sequence[str], parameters: Mapping[str, Any]
-    ) -> str:
-        """Start the child run of an attempt: a Kedro run of these nodes with this save version."""
+    def start_child(self, run: RunRecord, parameters: Mapping[str, Any]) -> None:
+        """Start the child run of an attempt."""
         assert self._parent is not None, "open() comes first"
         parent = self.client.get_run(self._parent)
-        run = self.client.create_run(
+        child = self.client.create_run(
             parent.info.experiment_id,
-            run_name=name,
+            run_name=run.stage,
             tags={
                 "mlflow.parentRunId": self._parent,
-                "stage": name,
-                "kedro.run_id": version,
-                "nodes": ",".join(nodes),
+                "stage": run.stage,
+                "kedro.run_id": run.version,
+                "nodes": ",".join(run.nodes),
             },
         )
-        self._child = run.info.run_id
+        self._child = child.info.run_id
         self._log(self._child, params=as_params(parameters))
-        return self._child
 
-    def end_child(self, name: str, produced: Produced, status: Status = "FINISHED") -> None:
-        """Log what the attempt at the stage ``name`` produced, and end its child run."""
+    def end_child(self, run: RunRecord, status: Status = "FINISHED") -> None:
+        """Log what the attempt has committed, and end its child run."""
         if self._child is not None:
-            self._tell(self.open("", {}), self._child, name, produced)
+            manifests = committed_by(self._experiment.manifests, run.nodes, run.version)
+            datasets = (record.dataset for each in manifests for record in each.outputs)
+            points = [point for name in datasets for point in run.points.get(name, ())]
+            self._tell(self.open("", {}), self._child, run.stage, manifests, points)
             self.client.set_terminated(self._child, status)
             self._child = None
 
     def _tell(
-        self, parent: str, child: str, name: str, produced: Produced, told: bool = False
+        self,
+        parent: str,
+        child: str,
+        stage: str,
+        manifests: Sequence[Manifest],
+        points: Sequence[Point],
+        logged: bool = False,
     ) -> None:
-        """Log what an attempt produced; ``told``: the parent may have it already."""
-        tags = {f"dataset.{dataset}": version for dataset, version in produced.versions.items()}
-        self._log(child, points=produced.points, tags=tags | manifest_tags(produced.manifests))
-        if produced.aside or not name.startswith("iter_"):
+        """Log what an attempt committed; ``logged``: the parent may have it already."""
+        self._log(child, points=points, tags=manifest_tags(manifests))
+        if any(each.aside for each in manifests) or not stage.startswith("iter_"):
             return
-        index = int(name.removeprefix("iter_"))
-        last = {point.name: point.value for point in produced.points}  # the last step of each
+        index = int(stage.removeprefix("iter_"))
+        last = {point.name: point.value for point in points}  # the last step of each
         points = [Point(name, value, index) for name, value in last.items()]
-        if told or any(each.replaces for _, each in produced.manifests):
+        if logged or any(each.replaces for each in manifests):
             points = [point for point in points if not self._has(parent, point)]
         self._log(parent, points=points)
 
@@ -202,19 +206,27 @@ class Tracker:
             found = client.get_experiment_by_name(name)
             if found is not None:
                 return found.experiment_id
-            return client.create_experiment(name, (self._project / "mlartifacts" / name).as_uri())
+            place = self._experiment.project / "mlartifacts" / name
+            return client.create_experiment(name, place.as_uri())
 
     def _close_orphans(self, parent: Run) -> None:
         """Log what the children of a killed process committed, and end them."""
         mine = f"tags.`mlflow.parentRunId` = '{parent.info.run_id}'"
         running = f"{mine} and attributes.status = 'RUNNING'"
         for child in self.client.search_runs([parent.info.experiment_id], running):
-            tags = child.data.tags
+            tags, run = child.data.tags, child.info.run_id
             nodes = tags["nodes"].split(",")
-            produced = produced_by(self._experiment, nodes, tags["kedro.run_id"])
-            self._tell(parent.info.run_id, child.info.run_id, tags["stage"], produced, told=True)
-            complete = len(produced.manifests) == len(nodes)
-            self.client.set_terminated(child.info.run_id, "FINISHED" if complete else "KILLED")
+            manifests = committed_by(self._experiment.manifests, nodes, tags["kedro.run_id"])
+            outputs = [record for each in manifests for record in each.outputs]
+            points = [point for record in outputs for point in self._committed_points(record)]
+            self._tell(parent.info.run_id, run, tags["stage"], manifests, points, logged=True)
+            complete = len(manifests) == len(nodes)
+            self.client.set_terminated(run, "FINISHED" if complete else "KILLED")
+
+    def _committed_points(self, record: OutputRecord) -> list[Point]:
+        if not has_points(record.dataset) or not self._experiment.path(record).is_file():
+            return []
+        return points(record.dataset, self._experiment.table(record))
 
     def _read_state(self) -> dict[str, Any]:
         if not self._state.is_file():
@@ -237,27 +249,23 @@ class Tracker:
         metrics = [Metric(point.name, point.value, now, point.step) for point in points]
         values = [Param(key, value) for key, value in (params or {}).items()]
         marks = [RunTag(key, value) for key, value in (tags or {}).items()]
-        rounds = max(-(-len(metrics) // 500), -(-len(values) // _BATCH), -(-len(marks) // _BATCH))
-        for i in range(rounds):
-            self.client.log_batch(
-                run,
-                metrics=metrics[i * 500 : (i + 1) * 500],
-                params=values[i * _BATCH : (i + 1) * _BATCH],
-                tags=marks[i * _BATCH : (i + 1) * _BATCH],
-            )
+        while metrics or values or marks:
+            self.client.log_batch(run, metrics[:500], values[:_BATCH], marks[:_BATCH])
+            del metrics[:500], values[:_BATCH], marks[:_BATCH]
 
 
-def manifest_tags(manifests: Sequence[tuple[str, Manifest]]) -> dict[str, str]:
+def manifest_tags(manifests: Sequence[Manifest]) -> dict[str, str]:
     """The tags of a child run that describe its node runs.
 
-    ``manifest.<node>``: the manifest's path and seal. ``replaces``: the versions that were current
-    before, if any. ``aside``: one of the results is set aside.
+    ``dataset.<dataset>``: the version that was written. ``manifest.<node>``: the manifest's path
+    and seal. ``replaces``: the versions that were current before, if any. ``aside``: one of the
+    results is set aside.
     """
-    tags = {f"manifest.{each.stage}": f"{path} sha256:{each.seal}" for path, each in manifests}
-    replaced = sorted({each.replaces for _, each in manifests if each.replaces is not None})
-    if replaced:
+    tags = {f"dataset.{out.dataset}": each.version for each in manifests for out in each.outputs}
+    tags |= {f"manifest.{each.stage}": f"{each.place} sha256:{each.seal}" for each in manifests}
+    if replaced := sorted({each.replaces for each in manifests if each.replaces is not None}):
         tags["replaces"] = ", ".join(replaced)
-    if any(each.aside for _, each in manifests):
+    if any(each.aside for each in manifests):
         tags["aside"] = "true"
     return tags
 

@@ -78,8 +78,8 @@ def _sampled_groups(groups: pd.DataFrame) -> Iterator[Point]:
 
 
 def _update(metrics: pd.DataFrame) -> Iterator[Point]:
-    for row in metrics.itertuples():
-        yield Point(f"update/{row.metric}", float(row.value), int(row.step))
+    for name, value, step in zip(metrics["metric"], metrics["value"], metrics["step"], strict=True):
+        yield Point(f"update/{name}", float(value), int(step))
 
 
 def _evaluation(evaluation: pd.DataFrame) -> Iterator[Point]:

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from agent_r1.tools.sandbox.layout import (
+    WRITABLE_DEVICES,
     layout,
     unprivileged_user,
     without_hidden,
-    writable_devices,
 )
 from agent_r1.tools.sandbox.parameters import Level, SandboxParameters
 from agent_r1.tools.sandbox.result import SandboxUnavailable
@@ -28,24 +28,14 @@ _START = (
     "import sys; sys.path.insert(0, sys.argv[2]); "
     "from inside.start import main; main(int(sys.argv[1]))"
 )
-_CAPABILITIES = (
-    "CAP_CHOWN",
-    "CAP_DAC_READ_SEARCH",
-    "CAP_KILL",
-    "CAP_SETGID",
-    "CAP_SETPCAP",
-    "CAP_SETUID",
-)
+_CAPABILITIES = ("CHOWN", "DAC_READ_SEARCH", "KILL", "SETGID", "SETPCAP", "SETUID")
 """What the supervisor keeps as root in bubblewrap: to switch users, to measure and to kill."""
 
 
 def command(level: Level, control: int, parameters: SandboxParameters) -> list[str]:
     """The command line of the process to start.
 
-    Args:
-        level: of isolation.
-        control: descriptor of its control socket, which it inherits.
-        parameters: the limits; bubblewrap needs the size of the private folder.
+    It inherits ``control``, the descriptor of its control socket.
 
     Raises:
         SandboxUnavailable: the level is bubblewrap, which is not installed.
@@ -68,7 +58,7 @@ def _bubblewrap(parameters: SandboxParameters) -> list[str]:
     if os.geteuid() == 0:
         options += ["--cap-drop", "ALL"]
         for capability in _CAPABILITIES:
-            options += ["--cap-add", capability]
+            options += ["--cap-add", f"CAP_{capability}"]
     else:
         options += ["--unshare-user"]
     options += ["--die-with-parent", "--new-session", "--as-pid-1", "--clearenv"]
@@ -107,8 +97,7 @@ def specification(
         ValueError: the name of a file leads out of the private folder.
     """
     shown = layout()
-    readable: list[str] = list(shown.readable)
-    listable: list[str] = []
+    readable, listable = list(shown.readable), list[str]()
     if level is Level.RLIMITS:
         readable, listable = without_hidden(shown)
     return {
@@ -122,7 +111,7 @@ def specification(
         "readable": readable,
         "hidden": list(shown.hidden),
         "listable": listable,
-        "writable": [folder, *writable_devices()],
+        "writable": [folder, *WRITABLE_DEVICES],
         "limits": parameters.model_dump(mode="json"),
     }
 

@@ -16,23 +16,13 @@ import sysconfig
 from pathlib import Path
 from typing import NamedTuple
 
-_SYSTEM = (
-    "/bin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/usr/bin",
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/local/lib",
-    "/usr/share/zoneinfo",
-    "/etc/ld.so.cache",
-    "/etc/localtime",
-)
-_READABLE_DEVICES = ("/dev/random", "/dev/urandom")
-_WRITABLE_DEVICES = ("/dev/null", "/dev/full")
-"""Not /dev/zero: mapping it gives shared memory that no limit counts."""
+_SYSTEM = """
+/bin /lib /lib32 /lib64 /usr/bin /usr/lib /usr/lib32 /usr/lib64 /usr/local/lib
+/usr/share/zoneinfo /etc/ld.so.cache /etc/localtime
+"""
+WRITABLE_DEVICES = ("/dev/null", "/dev/full")
+"""They discard what is written. Without /dev/zero: mapping it gives shared memory that no limit
+counts."""
 _FIRST_USER = 0x60000000
 """Far from existing users. A random one of 2^28 gives each run its own user."""
 
@@ -50,7 +40,7 @@ def layout() -> FileLayout:
     """The layout of this machine and interpreter."""
     interpreter = os.path.realpath(getattr(sys, "_base_executable", "") or sys.executable)
     stdlib = Path(sysconfig.get_path("stdlib")).resolve()
-    candidates = [*_SYSTEM, str(stdlib.parent), interpreter]
+    candidates = [*_SYSTEM.split(), str(stdlib.parent), interpreter]
     readable = _outermost([path for path in candidates if os.path.lexists(path)])
     packages = {
         str(folder)
@@ -82,12 +72,7 @@ def without_hidden(shown: FileLayout) -> tuple[list[str], list[str]]:
             pending += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
         else:
             readable.append(path)
-    return readable + list(_READABLE_DEVICES), listable
-
-
-def writable_devices() -> list[str]:
-    """Devices that discard what is written."""
-    return list(_WRITABLE_DEVICES)
+    return [*readable, "/dev/random", "/dev/urandom"], listable
 
 
 def unprivileged_user() -> int | None:

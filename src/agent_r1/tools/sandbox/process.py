@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import selectors
@@ -125,23 +126,19 @@ class Confined:
         """
         talk = _Conversation(self, stdin)
         talk.run(self._begin + self._parameters.timeout_s + START_S)
+        stdout, stderr = map(bytes, talk.kept)
         report = talk.messages.get("ended")
         failed = talk.messages.get("failed")
         if report is None and talk.messages.get("started"):
             # The program killed its own supervisor: its fault, not the machine's.
             report = {"status": "error", "exit_code": None, "seconds": 0.0, "clean": True}
         if failed or report is None or not report["clean"]:
-            said = talk.kept["stderr"].decode("utf-8", "replace").strip()[-500:]
+            said = stderr.decode("utf-8", "replace").strip()[-500:]
             why = failed or said or "it did not start, or did not end, in time"
             raise SandboxError(f"the sandbox failed: {why}")
-        return Ended(
-            report["status"],
-            report["exit_code"],
-            report["seconds"],
-            bytes(talk.kept["stdout"]),
-            bytes(talk.kept["stderr"]),
-            talk.stopped or report["status"] == "stopped",
-        )
+        stopped = talk.stopped or report["status"] == "stopped"
+        how = (report["status"], report["exit_code"], report["seconds"])
+        return Ended(*how, stdout, stderr, stopped)
 
 
 class _Conversation:
@@ -154,7 +151,8 @@ class _Conversation:
         self._input = memoryview(stdin)
         self._most = 4 * confined._parameters.output_chars  # a character has up to 4 bytes in UTF-8
         self._line = bytearray()
-        self.kept = {"stdout": bytearray(), "stderr": bytearray()}
+        self.kept = (bytearray(), bytearray())
+        """Of stdout and stderr."""
         self.messages: dict[str, Any] = {}
         self.stopped = False
 
@@ -166,29 +164,30 @@ class _Conversation:
                 if not ready:
                     break
                 for key, _ in ready:
-                    if not getattr(self, f"_{key.data}")(key.fileobj):
+                    if not key.data(key.fileobj):
                         streams.unregister(key.fileobj)
-                        if key.data == "stdin":
+                        if key.data == self._feed:
                             self._end_input()
 
     def _register(self, streams: selectors.BaseSelector) -> None:
         self._confined._control.setblocking(False)
-        streams.register(self._confined._control, selectors.EVENT_READ, "hear")
+        streams.register(self._confined._control, selectors.EVENT_READ, self._hear)
         if self._process.stdin is not None and self._input:
             os.set_blocking(self._process.stdin.fileno(), False)
-            streams.register(self._process.stdin, selectors.EVENT_WRITE, "stdin")
+            streams.register(self._process.stdin, selectors.EVENT_WRITE, self._feed)
         else:
             self._end_input()
-        for name in ("stdout", "stderr"):
-            stream = getattr(self._process, name)
+        outputs = (self._process.stdout, self._process.stderr)
+        for stream, kept in zip(outputs, self.kept, strict=True):
             if stream is not None:
-                streams.register(stream, selectors.EVENT_READ, name)
+                keep = functools.partial(self._keep, kept)
+                streams.register(stream, selectors.EVENT_READ, keep)
 
     def _end_input(self) -> None:
         if self._process.stdin is not None:
             self._process.stdin.close()
 
-    def _stdin(self, stream: Any) -> bool:
+    def _feed(self, stream: Any) -> bool:
         try:
             self._input = self._input[os.write(stream.fileno(), self._input[:_CHUNK]) :]
         except BlockingIOError:
@@ -197,15 +196,8 @@ class _Conversation:
             self._input = self._input[:0]
         return bool(self._input)
 
-    def _stdout(self, stream: Any) -> bool:
-        return self._keep("stdout", stream)
-
-    def _stderr(self, stream: Any) -> bool:
-        return self._keep("stderr", stream)
-
-    def _keep(self, name: str, stream: Any) -> bool:
+    def _keep(self, kept: bytearray, stream: Any) -> bool:
         part = os.read(stream.fileno(), _CHUNK)
-        kept = self.kept[name]
         kept += part[: self._most + 1 - len(kept)]
         if len(kept) > self._most and not self.stopped:
             self.stopped = True

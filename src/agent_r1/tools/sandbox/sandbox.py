@@ -29,33 +29,22 @@ class Sandbox:
 
         Args:
             program: Python source; only the standard library can be imported.
-            stdin: text of its standard input.
             files: relative name → text, in its working folder, from where it can import them.
 
         Raises:
             ValueError: a file's name leads out of the folder.
             SandboxError: the sandbox failed, which says nothing about the program.
         """
-        with self._start(program, files) as confined:
-            return self._result(confined.finish(_bytes(stdin)))
-
-    def _start(self, program: str, files: Mapping[str, str] | None) -> Confined:
-        return Confined(self.level, {**(files or {}), MAIN: program}, self.parameters)
+        with Confined(self.level, {**(files or {}), MAIN: program}, self.parameters) as confined:
+            return self._result(confined.finish(stdin.encode("utf-8", "replace")))
 
     def _result(self, ended: Ended) -> SandboxResult:
         kept = self.parameters.output_chars
         stdout, stderr = (text.decode("utf-8", "replace") for text in ended[3:5])
+        last_line = stderr.rstrip().rpartition("\n")[2]
         status = Status.OUTPUT if ended.stopped else Status(ended.status)
         if max(len(stdout), len(stderr)) > kept:
             status = Status.OUTPUT
-        elif status is Status.ERROR and _last_line(stderr).startswith("MemoryError"):
+        elif status is Status.ERROR and last_line.startswith("MemoryError"):
             status = Status.MEMORY
         return SandboxResult(status, ended.exit_code, stdout[:kept], stderr[:kept], ended.seconds)
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
-def _last_line(text: str) -> str:
-    return text.rstrip().rpartition("\n")[2]

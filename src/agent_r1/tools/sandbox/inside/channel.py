@@ -45,11 +45,7 @@ class Channel:
 
     def function(self, name: str) -> Callable[..., Any]:
         """The solution's function of that name."""
-
-        def call(*arguments: Any, **keywords: Any) -> Any:
-            return self.call(name, arguments, keywords)
-
-        return call
+        return lambda *arguments, **keywords: self.call(name, arguments, keywords)
 
     def out_of_time(self, *_: object) -> None:
         """Handler of the alarm that the first call sets."""
@@ -111,6 +107,15 @@ class Answer(values.Opaque):
         return self.opaque_channel.call(".call", (self, *arguments), keywords)
 
 
+def _there(operation: str) -> Callable[..., Any]:
+    """A method that is executed in the solution's process."""
+    return lambda handle, *arguments: handle.opaque_channel.call(operation, (handle, *arguments))
+
+
+def _compared(operation: str) -> Callable[..., Any]:
+    return lambda handle, other: handle._compare(operation, other)
+
+
 class Handle(Answer):
     """An object in the solution's process, of a class that the tests expect a solution to define.
 
@@ -121,12 +126,6 @@ class Handle(Answer):
 
     3 of MBPP's 974 tasks need such objects: 367, 601 and 927.
     """
-
-    def __getattr__(self, name: str) -> Any:
-        return self.opaque_channel.call(".getattr", (self, name))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self.opaque_channel.call(".setattr", (self, name, value))
 
     def _compare(self, operation: str, other: Any) -> Any:
         if not isinstance(other, Handle):
@@ -139,37 +138,12 @@ class Handle(Answer):
     def __ne__(self, other: object) -> Any:
         return True if other is None else self._compare(".ne", other)
 
-    def __lt__(self, other: object) -> Any:
-        return self._compare(".lt", other)
-
-    def __gt__(self, other: object) -> Any:
-        return self._compare(".gt", other)
-
-    def __le__(self, other: object) -> Any:
-        return self._compare(".le", other)
-
-    def __ge__(self, other: object) -> Any:
-        return self._compare(".ge", other)
-
+    __lt__, __gt__ = _compared(".lt"), _compared(".gt")
+    __le__, __ge__ = _compared(".le"), _compared(".ge")
     __hash__ = object.__hash__
-
-    def __bool__(self) -> bool:
-        return self.opaque_channel.call(".bool", (self,))
-
-    def __len__(self) -> int:
-        return self.opaque_channel.call(".len", (self,))
-
-    def __str__(self) -> str:
-        return self.opaque_channel.call(".str", (self,))
-
-    def __repr__(self) -> str:
-        return self.opaque_channel.call(".repr", (self,))
-
-    def __iter__(self) -> Any:
-        return self.opaque_channel.call(".iter", (self,))
-
-    def __getitem__(self, key: Any) -> Any:
-        return self.opaque_channel.call(".getitem", (self, key))
+    __getattr__, __setattr__ = _there(".getattr"), _there(".setattr")
+    __bool__, __len__, __iter__ = _there(".bool"), _there(".len"), _there(".iter")
+    __str__, __repr__, __getitem__ = _there(".str"), _there(".repr"), _there(".getitem")
 
 
 def _known_as(value: Any) -> tuple[int, bool]:

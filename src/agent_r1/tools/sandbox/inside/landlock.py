@@ -9,14 +9,8 @@ from __future__ import annotations
 import os
 import struct
 
-from .kernel import (
-    LANDLOCK_ADD_RULE,
-    LANDLOCK_CREATE_RULESET,
-    LANDLOCK_RESTRICT_SELF,
-    PR_SET_NO_NEW_PRIVS,
-    prctl,
-    syscall,
-)
+from . import kernel
+from .kernel import syscall
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 _READ = EXECUTE | READ_FILE | READ_DIR
@@ -28,7 +22,7 @@ _TCP = 3
 def version() -> int:
     """The kernel's version of the Landlock ABI; 0 without Landlock."""
     try:
-        return syscall("landlock", LANDLOCK_CREATE_RULESET, 0, 0, 1)
+        return syscall("landlock", kernel.LANDLOCK_CREATE_RULESET, 0, 0, 1)
     except OSError:
         return 0
 
@@ -47,12 +41,12 @@ def restrict(readable: list[str], listable: list[str], writable: list[str]) -> N
         attributes += struct.pack("=Q", _TCP)
     if abi >= 6:
         attributes += struct.pack("=Q", _SIGNALS_AND_ABSTRACT_SOCKETS)
-    rules = syscall("landlock", LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
+    rules = syscall("landlock", kernel.LANDLOCK_CREATE_RULESET, attributes, len(attributes), 0)
     for paths, access in ((readable, _READ), (listable, READ_DIR), (writable, everything)):
         for path in paths:
             _allow(rules, path, access & everything)
-    prctl(PR_SET_NO_NEW_PRIVS, 1)
-    syscall("landlock_restrict_self", LANDLOCK_RESTRICT_SELF, rules, 0)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    syscall("landlock_restrict_self", kernel.LANDLOCK_RESTRICT_SELF, rules, 0)
     os.close(rules)
 
 
@@ -64,5 +58,5 @@ def _allow(rules: int, path: str, access: int) -> None:
     if not os.path.isdir(path):
         access &= _OF_FILES
     rule = struct.pack("=Qi", access, place)
-    syscall(f"landlock_add_rule {path}", LANDLOCK_ADD_RULE, rules, 1, rule, 0)
+    syscall(f"landlock_add_rule {path}", kernel.LANDLOCK_ADD_RULE, rules, 1, rule, 0)
     os.close(place)

@@ -23,66 +23,37 @@ import struct
 
 from .kernel import MACHINE, PR_SET_SECCOMP, prctl
 
-_X86_64 = """
-socket 41 connect 42 bind 49 listen 50 inotify_init 253 inotify_init1 294 io_setup 206
-ptrace 101 process_vm_readv 310 process_vm_writev 311 kcmp 312 pidfd_getfd 438
-process_madvise 440 mount 165 umount2 166 pivot_root 155 chroot 161 open_tree 428 move_mount 429
-fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 unshare 272 setns 308
-memfd_create 319 memfd_secret 447 shmget 29 shmat 30 semget 64 msgget 68 mq_open 240
-bpf 321 perf_event_open 298 userfaultfd 323 io_uring_setup 425 io_uring_enter 426
-io_uring_register 427 add_key 248 request_key 249 keyctl 250 name_to_handle_at 303
-open_by_handle_at 304 fanotify_init 300 kexec_load 246 kexec_file_load 320 init_module 175
-finit_module 313 delete_module 176 reboot 169 swapon 167 swapoff 168 acct 163 settimeofday 164
-clock_settime 227 adjtimex 159 clock_adjtime 305 quotactl 179 quotactl_fd 443 syslog 103
-sethostname 170 setdomainname 171 vhangup 153 personality 135 lookup_dcookie 212 nfsservctl 180
-iopl 172 ioperm 173 modify_ldt 154
+# Each call with its numbers on x86_64 and aarch64; "-" where it does not exist.
+_ALWAYS = """
+socket 41 198 connect 42 203 bind 49 200 listen 50 201 inotify_init 253 - inotify_init1 294 26
+io_setup 206 0 ptrace 101 117 process_vm_readv 310 270 process_vm_writev 311 271 kcmp 312 272
+pidfd_getfd 438 438 process_madvise 440 440 mount 165 40 umount2 166 39 pivot_root 155 41
+chroot 161 51 open_tree 428 428 move_mount 429 429 fsopen 430 430 fsconfig 431 431 fsmount 432 432
+fspick 433 433 mount_setattr 442 442 unshare 272 97 setns 308 268 memfd_create 319 279
+memfd_secret 447 447 shmget 29 194 shmat 30 196 semget 64 190 msgget 68 186 mq_open 240 180
+bpf 321 280 perf_event_open 298 241 userfaultfd 323 282 io_uring_setup 425 425
+io_uring_enter 426 426 io_uring_register 427 427 add_key 248 217 request_key 249 218 keyctl 250 219
+name_to_handle_at 303 264 open_by_handle_at 304 265 fanotify_init 300 262 kexec_load 246 104
+kexec_file_load 320 294 init_module 175 105 finit_module 313 273 delete_module 176 106
+reboot 169 142 swapon 167 224 swapoff 168 225 acct 163 89 settimeofday 164 170 clock_settime 227 112
+adjtimex 159 171 clock_adjtime 305 266 quotactl 179 60 quotactl_fd 443 443 syslog 103 116
+sethostname 170 161 setdomainname 171 162 vhangup 153 58 personality 135 92 lookup_dcookie 212 18
+nfsservctl 180 42 iopl 172 - ioperm 173 - modify_ldt 154 -
 """
-_X86_64_OTHERS = """
-tkill 200 rt_sigqueueinfo 129 rt_tgsigqueueinfo 297 pidfd_send_signal 424
-setpriority 141 ioprio_set 251 sched_setaffinity 203 sched_setparam 142 sched_setscheduler 144
-sched_setattr 314 migrate_pages 256 move_pages 279
-chmod 90 fchmod 91 chown 92 fchown 93 lchown 94 fchownat 260 fchmodat 268 fchmodat2 452 utime 132
-utimes 235 futimesat 261 utimensat 280 setxattr 188 lsetxattr 189 fsetxattr 190 removexattr 197
-lremovexattr 198 fremovexattr 199
+_WHERE_OTHERS_ARE_VISIBLE = """
+tkill 200 130 rt_sigqueueinfo 129 138 rt_tgsigqueueinfo 297 240 pidfd_send_signal 424 424
+setpriority 141 140 ioprio_set 251 30 sched_setaffinity 203 122 sched_setparam 142 118
+sched_setscheduler 144 119 sched_setattr 314 274 migrate_pages 256 238 move_pages 279 239 chmod 90 -
+fchmod 91 52 chown 92 - fchown 93 55 lchown 94 - fchownat 260 54 fchmodat 268 53 fchmodat2 452 452
+utime 132 - utimes 235 - futimesat 261 - utimensat 280 88 setxattr 188 5 lsetxattr 189 6
+fsetxattr 190 7 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16
 """
-_AARCH64 = """
-socket 198 connect 203 bind 200 listen 201 inotify_init1 26 io_setup 0
-ptrace 117 process_vm_readv 270 process_vm_writev 271 kcmp 272 pidfd_getfd 438
-process_madvise 440 mount 40 umount2 39 pivot_root 41 chroot 51 open_tree 428 move_mount 429
-fsopen 430 fsconfig 431 fsmount 432 fspick 433 mount_setattr 442 unshare 97 setns 268
-memfd_create 279 memfd_secret 447 shmget 194 shmat 196 semget 190 msgget 186 mq_open 180
-bpf 280 perf_event_open 241 userfaultfd 282 io_uring_setup 425 io_uring_enter 426
-io_uring_register 427 add_key 217 request_key 218 keyctl 219 name_to_handle_at 264
-open_by_handle_at 265 fanotify_init 262 kexec_load 104 kexec_file_load 294 init_module 105
-finit_module 273 delete_module 106 reboot 142 swapon 224 swapoff 225 acct 89 settimeofday 170
-clock_settime 112 adjtimex 171 clock_adjtime 266 quotactl 60 quotactl_fd 443 syslog 116
-sethostname 161 setdomainname 162 vhangup 58 personality 92 lookup_dcookie 18 nfsservctl 42
+_BY_ARGUMENT = """
+clone 56 220 clone3 435 435 ioctl 16 29 kill 62 129 tgkill 234 131 fcntl 72 25 prlimit64 302 261
+socketpair 53 199 mmap 9 222
 """
-_AARCH64_OTHERS = """
-tkill 130 rt_sigqueueinfo 138 rt_tgsigqueueinfo 240 pidfd_send_signal 424
-setpriority 140 ioprio_set 30 sched_setaffinity 122 sched_setparam 118 sched_setscheduler 119
-sched_setattr 274 migrate_pages 238 move_pages 239
-fchmod 52 fchmodat 53 fchmodat2 452 fchownat 54 fchown 55 utimensat 88 setxattr 5 lsetxattr 6
-fsetxattr 7 removexattr 14 lremovexattr 15 fremovexattr 16
-"""
-# audit architecture, refused always, refused where others can be seen, and the calls whose
-# arguments decide
-_TABLES = {
-    "x86_64": (
-        0xC000003E,
-        _X86_64,
-        _X86_64_OTHERS,
-        {"clone": 56, "clone3": 435, "ioctl": 16, "kill": 62, "tgkill": 234, "fcntl": 72}
-        | {"prlimit64": 302, "socketpair": 53, "mmap": 9},
-    ),
-    "aarch64": (
-        0xC00000B7,
-        _AARCH64,
-        _AARCH64_OTHERS,
-        {"clone": 220, "clone3": 435, "ioctl": 29, "kill": 129, "tgkill": 131, "fcntl": 25}
-        | {"prlimit64": 261, "socketpair": 199, "mmap": 222},
-    ),
-}
+_MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""In the order of the columns; values of the kernel's audit interface."""
 _CLONE_NEW = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x20000
 _TIOCSTI, _TIOCLINUX, _FIOSETOWN, _SIOCSPGRP = 0x5412, 0x541C, 0x8901, 0x8902
 _FS_IOC_SETFLAGS, _FS_IOC_FSSETXATTR = 0x40086602, 0x401C5820
@@ -101,6 +72,13 @@ _SHARED_ANONYMOUS = 0x21
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4
+
+
+def _numbers(table: str) -> dict[str, int]:
+    """Call → its number on this machine."""
+    words = table.split()
+    numbers = words[1 + list(_MACHINES).index(MACHINE) :: 3]
+    return {name: int(n) for name, n in zip(words[::3], numbers, strict=True) if n != "-"}
 
 
 def _argument(index: int) -> int:
@@ -161,19 +139,19 @@ def install(*, sees_others: bool) -> None:
     Raises:
         OSError: the kernel has no seccomp, or the architecture is neither x86_64 nor aarch64.
     """
-    if MACHINE not in _TABLES:
+    if MACHINE not in _MACHINES:
         raise OSError(errno.ENOSYS, f"seccomp: no table of system calls for {MACHINE}")
-    architecture, always, others, by_argument = _TABLES[MACHINE]
+    by_argument = _numbers(_BY_ARGUMENT)
     program = _Filter()
     program.add(_LOAD, _ARCHITECTURE)
-    program.add(_EQUAL, architecture, 1, 0)
+    program.add(_EQUAL, _MACHINES[MACHINE], 1, 0)
     program.add(_RETURN, _KILL)
     program.add(_LOAD, _NUMBER)
     # This includes the x32 calls of x86_64: the same calls by other numbers.
     program.add(_AT_LEAST, _FIRST_UNKNOWN, 0, 1)
     program.add(_RETURN, _ERRNO | errno.ENOSYS)
-    for number in (always + others * sees_others).split()[1::2]:
-        program.refuse(int(number))
+    for number in _numbers(_ALWAYS + _WHERE_OTHERS_ARE_VISIBLE * sees_others).values():
+        program.refuse(number)
     program.refuse(by_argument["clone3"], errno.ENOSYS)
     program.refuse_values(by_argument["clone"], 0, [_CLONE_NEW], _ANY_BIT)
     program.refuse_values(by_argument["ioctl"], 1, [_TIOCSTI, _TIOCLINUX], _EQUAL)

@@ -18,7 +18,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -34,19 +34,6 @@ class PipelineRegistry(dict[str, Any]):
     are not listed, because every number is one.
     """
 
-    def __init__(
-        self,
-        builders: Mapping[str, Callable[[], Pipeline]],
-        iteration: Callable[[int], Pipeline],
-    ) -> None:
-        """
-        Args:
-            builders: name → function that builds the pipeline.
-            iteration: builds iteration N, from 1.
-        """
-        super().__init__(builders)
-        self._iteration = iteration
-
     def __getitem__(self, name: str) -> Pipeline:
         value = super().__getitem__(name)  # an unknown name goes to __missing__
         if not isinstance(value, Pipeline):
@@ -58,15 +45,12 @@ class PipelineRegistry(dict[str, Any]):
         match = _ITERATION.fullmatch(name)
         if match is None or int(match[1]) == 0:
             raise KeyError(name)
-        return self._iteration(int(match[1]))
-
-
-def _stage(name: str, function: str = "create_pipeline", **arguments: Any) -> Callable:
-    """A function that imports a stage's module and builds its pipeline."""
-    return _built_by(f"pipelines.{name}", function, **arguments)
+        return _iteration(int(match[1]))
 
 
 def _built_by(package: str, function: str = "create_pipeline", **arguments: Any) -> Callable:
+    """A function that imports a stage's module and builds its pipeline."""
+
     def build() -> Pipeline:
         module = import_module(f"agent_r1.{package}.pipeline")
         return getattr(module, function)(**arguments)
@@ -75,22 +59,22 @@ def _built_by(package: str, function: str = "create_pipeline", **arguments: Any)
 
 
 def _iteration(index: int) -> Pipeline:
-    return _stage("iteration", index=index)()
+    return _built_by("pipelines.iteration", index=index)()
 
 
 def _whole_experiment() -> Pipeline:
     names = ("prepare_tasks", "base", "demonstrations", "iter_00000")
     evaluations = [f"{name}.evaluation" for name in ("base", "iter_00000", "iter_00001")]
-    report = _stage("report", after=[*evaluations, "iter_00001.update_metrics"])
+    report = _built_by("pipelines.report", after=[*evaluations, "iter_00001.update_metrics"])
     return sum((_BUILDERS[name]() for name in names), start=_iteration(1) + report())
 
 
 _BUILDERS: dict[str, Callable[[], Pipeline]] = {
-    "prepare_tasks": _stage("prepare_tasks"),
-    "base": _stage("sft", "create_base"),
-    "demonstrations": _stage("demonstrations"),
-    "iter_00000": _stage("sft"),
-    "report": _stage("report"),
+    "prepare_tasks": _built_by("pipelines.prepare_tasks"),
+    "base": _built_by("pipelines.sft", "create_base"),
+    "demonstrations": _built_by("pipelines.demonstrations"),
+    "iter_00000": _built_by("pipelines.sft"),
+    "report": _built_by("pipelines.report"),
     "knowledge_base": _built_by("shipped.knowledge_base"),
     "pretrain": _built_by("shipped.pretraining"),
     "__default__": _whole_experiment,
@@ -99,7 +83,7 @@ _BUILDERS: dict[str, Callable[[], Pipeline]] = {
 
 def register_pipelines() -> PipelineRegistry:
     """Kedro's entry point."""
-    return PipelineRegistry(_BUILDERS, _iteration)
+    return PipelineRegistry(_BUILDERS)
 
 
 def producer_command(dataset: str, experiment: str) -> str:

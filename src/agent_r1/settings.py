@@ -5,13 +5,7 @@ from __future__ import annotations
 import warnings
 
 from agent_r1.configuration.loader import ProjectConfigLoader
-from agent_r1.hooks import (
-    ErrorHooks,
-    LineageHooks,
-    ProgressHooks,
-    TrackingHooks,
-    ValidationHooks,
-)
+from agent_r1.hooks import ErrorHooks, LineageHooks, ProgressHooks, TrackingHooks, ValidationHooks
 
 # Kedro only warns when a run does not load what it saved. Here that is a lost result.
 warnings.filterwarnings("error", message="Save version")

@@ -46,7 +46,6 @@ def read_call(value: Any, arguments: str = "arguments") -> ToolCall:
     """The call that a JSON object with a name and arguments describes.
 
     Args:
-        value: what `read_value` gave.
         arguments: the key of the arguments; ``parameters`` for Llama.
 
     Raises:

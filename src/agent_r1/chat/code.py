@@ -73,12 +73,7 @@ def write_turn(action: Action) -> str:
 
 
 def parse_turn(text: str, tool: str = TOOL) -> Action:
-    """Read a whole turn (without its stop token); never fails.
-
-    Args:
-        text: the turn.
-        tool: the name of the tool that the code is for.
-    """
+    """Read a whole turn (without its stop token); never fails. The code is a call of ``tool``."""
     try:
         blocks, rest = _blocks(after_reasoning(text))
         if len(blocks) > 1:

@@ -68,7 +68,7 @@ class ContentEncoder:
         self._plain = Tokenizer.from_str(json.dumps(backend))
         longest_first = sorted(self._control, key=len, reverse=True)
         # An empty alternation would match everywhere; (?!) matches nowhere.
-        self._pattern = re.compile("|".join(map(re.escape, longest_first)) or "(?!)")
+        self._pattern = re.compile(f"({'|'.join(map(re.escape, longest_first)) or '(?!)'})")
         for text, token in self._control.items():
             if token in self.content(text) and text != tokenizer.unk_token:
                 raise ValueError(f"the tokenizer makes the control token {text!r} from plain text")
@@ -93,14 +93,8 @@ class ContentEncoder:
             if isinstance(piece, Slot):
                 parts.append(piece)
                 continue
-            position = 0
-            for match in self._pattern.finditer(piece):
-                if match.start() > position:
-                    parts.append(piece[position : match.start()])
-                parts.append(self._control[match.group()])
-                position = match.end()
-            if position < len(piece):
-                parts.append(piece[position:])
+            cut = enumerate(self._pattern.split(piece))
+            parts += [self._control[text] if i % 2 else text for i, text in cut if text]
         return tuple(parts)
 
     def pieces(self, pieces: Sequence[str]) -> Layout:
@@ -129,11 +123,5 @@ class ContentEncoder:
 
     def text(self, layout: Layout, contents: Sequence[str] = ()) -> str:
         """The text of a layout with ``contents[i]`` in ``Slot(i)``."""
-        return "".join(
-            part.text(contents)
-            if isinstance(part, Slot)
-            else self._spelling[part]
-            if isinstance(part, int)
-            else part
-            for part in layout
-        )
+        spelt = (self._spelling[part] if isinstance(part, int) else part for part in layout)
+        return "".join(part.text(contents) if isinstance(part, Slot) else part for part in spelt)

@@ -53,6 +53,10 @@ def _act(*calls: ToolCall) -> Action:
     return Action(ActionType.TOOL_CALL, "", tool_calls=calls)
 
 
+def _answer(text: str) -> Action:
+    return Action(ActionType.ANSWER, "", answer=text)
+
+
 def renders_tools(renderer: Renderer) -> bool:
     """Whether the template shows the tools to the agent.
 
@@ -102,8 +106,8 @@ class NativeTemplate:
             self._thought = ""  # a harmony thought is reasoning
         self._openings: dict[tuple[str, str], Layout] = {}
         roles = ("tool", "user")
-        called = self._choose(roles[:1], self._call_layout, self._verify_calls)
-        spoken = self._choose(roles, self._words_layout, self._verify_words)
+        called = self._choose(roles[:1], lambda name: _act(ToolCall(name, {})), self._verify_calls)
+        spoken = self._choose(roles, _answer, self._verify_words)
         self.after_call = functools.cache(called)
         """What follows a call; ``Slot(i)`` is the i-th of ``messages`` results, and the slot after
         them is the tool's name, where the template repeats it."""
@@ -119,15 +123,10 @@ class NativeTemplate:
 
     # --- layouts -----------------------------------------------------------------------------
 
-    def _call_layout(self, role: str, written: Written, messages: int) -> Layout:
-        action = _act(ToolCall(mark(messages), {}))
-        return self._layout(action, role, written, messages)
-
-    def _words_layout(self, role: str, written: Written, messages: int) -> Layout:
-        action = Action(ActionType.ANSWER, "", answer=mark(messages))
-        return self._layout(action, role, written, messages)
-
-    def _layout(self, action: Action, role: str, written: Written, messages: int) -> Layout:
+    def _layout(
+        self, act: Callable[[str], Action], role: str, written: Written, messages: int
+    ) -> Layout:
+        action = act(mark(messages))
         start = conversation("", "question")
         before = self._render(start) + "".join(self.dialect.write(action))
         turns = [self.dialect.message(action)]
@@ -152,14 +151,14 @@ class NativeTemplate:
     def _choose(
         self,
         roles: Sequence[str],
-        layout: Callable[[str, Written, int], Layout],
+        act: Callable[[str], Action],
         verify: Callable[[str, MakeLayout], None],
     ) -> MakeLayout:
         """``messages`` → layout, for the first role and way of writing that pass verification."""
         reasons = []
         for role in roles:
             for written in WRITTEN:
-                found = functools.partial(layout, role, written)
+                found = functools.partial(self._layout, act, role, written)
                 try:
                     verify(role, found)
                 except ChatTemplateError as error:
@@ -184,7 +183,7 @@ class NativeTemplate:
             self._renderer.compare(messages, parts, [_PROBE_TOOL])
 
     def _verify_words(self, role: str, layout: MakeLayout) -> None:
-        action = Action(ActionType.ANSWER, "", answer="Plain words.")
+        action = _answer("Plain words.")
         messages, parts = self._start("Be brief.")
         for text in TEXTS:
             messages += [self.dialect.message(action), message(role, text)]

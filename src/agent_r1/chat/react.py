@@ -95,12 +95,7 @@ def _only_argument(spec: ToolSpec) -> str | None:
 
 
 def write_turn(action: Action, arguments: Mapping[str, str | None]) -> str:
-    """The text of a turn from its calls or its answer.
-
-    Args:
-        action: a call or an answer.
-        arguments: tool → the name of its only argument; None for a tool that takes JSON.
-    """
+    """The text of a turn from its calls or its answer; ``arguments`` as for `parse_turn`."""
     if action.type is ActionType.ANSWER:
         return f"Action: {FINISH}[{action.answer}]"
     lines = []
@@ -118,7 +113,6 @@ def parse_turn(text: str, arguments: Mapping[str, str | None] | None = None) -> 
     """Read a whole turn (without its stop token); never fails.
 
     Args:
-        text: the turn.
         arguments: tool → the name of its only argument; None for a tool that takes JSON.
     """
     pieces = _LABEL.split(after_reasoning(text))

@@ -33,10 +33,7 @@ def think_spans(text: str) -> Spans:
 def token_spans(decode: Callable[[Sequence[int]], str], ids: Sequence[int], spans: Spans) -> Spans:
     """The tokens that lie entirely within these characters, as positions in ``ids``.
 
-    Args:
-        decode: token ids → text.
-        ids: the tokens of the text.
-        spans: positions of characters in the text.
+    ``spans`` are positions in ``decode(ids)``.
     """
 
     def length(count: int) -> int:

@@ -63,7 +63,6 @@ class Renderer:
     ):
         """
         Args:
-            tokenizer: has the template.
             date: today's date for the template, ``YYYY-MM-DD``.
             arguments: variables for the template, such as ``reasoning_effort``.
 
@@ -115,7 +114,6 @@ class Renderer:
         """``text`` cut at its marks.
 
         Args:
-            text: a rendered conversation.
             slots: the marks that it must have, in this order.
             written: slot → what the template does to its content; ``plain`` by default.
 
@@ -137,10 +135,7 @@ class Renderer:
         return self.encoder.layout(pieces)
 
     def opening(
-        self,
-        system: str,
-        slots: Sequence[int],
-        tools: Sequence[dict[str, Any]] | None = None,
+        self, system: str, slots: Sequence[int], tools: Sequence[dict[str, Any]] | None = None
     ) -> Layout:
         """Everything before the first action; ``Slot(0)`` is the first observation.
 

@@ -15,6 +15,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
@@ -69,7 +70,6 @@ class ChatTemplate:
     ):
         """
         Args:
-            renderer: renders with the template.
             roles: roles that an observation may have, the best first.
             reasoning: whether earlier turns keep their reasoning.
 
@@ -78,11 +78,13 @@ class ChatTemplate:
         """
         self._renderer = renderer
         self._openings: dict[str, Layout] = {}
-        self._continuations: dict[int, Layout] = {}
         self._keeps = reasoning == "keep"
         self._way = self._choose(roles)
         self.observation_role = self._way.role
         self.several = self._way.several
+        self.continuation = functools.cache(functools.partial(self._after_action, self._way))
+        """Number of messages → what follows the text of an action, its stop token first, up to the
+        next assistant header; ``Slot(i)`` is the i-th of the observation's messages."""
         """Whether an observation may be several messages; otherwise they are joined."""
         self.always_reasons = bool(self._way.lead[0])
         """Whether this is proven only for turns with reasoning."""
@@ -101,13 +103,6 @@ class ChatTemplate:
             slots = [1, 0] if mark(1) in system else [0]
             self._openings[system] = self._renderer.opening(system, slots)
         return self._openings[system]
-
-    def continuation(self, messages: int) -> Layout:
-        """What follows the text of an action, its stop token first, up to the next assistant
-        header; ``Slot(i)`` is the i-th of the observation's messages."""
-        if messages not in self._continuations:
-            self._continuations[messages] = self._after_action(self._way, messages)
-        return self._continuations[messages]
 
     def _choose(self, roles: Sequence[str]) -> _Way:
         """The first way that is proven to work.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -10,7 +11,7 @@ from rich.tree import Tree
 from agent_r1.lineage import LineageError, Manifest, ManifestStore
 from agent_r1.lineage.branches import describe
 from agent_r1.lineage.tree import SHORTEST_HASH, Origin, find, trace
-from agent_r1.lineage.verify import Verification, summary
+from agent_r1.lineage.verify import Verification
 from agent_r1.pipelines.namespaces import full_iteration
 
 if TYPE_CHECKING:  # `verify` and `lineage` need no torch
@@ -76,10 +77,9 @@ def verification_lines(experiment: str, result: Verification) -> list[str]:
     lines = [str(finding) for finding in result.findings]
     checked = f"{result.manifests} manifests and {result.files} datasets"
     pruned = f" ({result.pruned} more were pruned by retention)" if result.pruned else ""
-    if result.findings:
-        said = f"FAILED: {summary(result.findings)}"
-    else:
-        said = "everything is as it was committed"
+    counts = Counter(finding.kind for finding in result.findings)
+    found = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+    said = f"FAILED: {found}" if found else "everything is as it was committed"
     return [*lines, f"experiment '{experiment}': {checked}{pruned}: {said}"]
 
 
@@ -129,14 +129,13 @@ def lineage_tree(
         LineageError: it is not committed.
     """
     origin = trace(store, dataset, version, depth)
-    tree = Tree(_label(origin))
-    _grow(tree, origin)
-    return tree
+    return _grown(Tree(_label(origin)), origin)
 
 
-def _grow(tree: Tree, origin: Origin) -> None:
+def _grown(tree: Tree, origin: Origin) -> Tree:
     for source in origin.inputs:
-        _grow(tree.add(_label(source)), source)
+        _grown(tree.add(_label(source)), source)
+    return tree
 
 
 def _label(origin: Origin) -> Text:
@@ -147,9 +146,8 @@ def _label(origin: Origin) -> Text:
     manifest = origin.made_by
     if manifest is None:
         return text.append(f"  {origin.path}  (raw data)", style="dim")
-    code = _code(manifest)
-    text.append(f"  by {manifest.stage} in {manifest.seconds:.1f} s, {code}", style="dim")
-    text.append(f"  {manifest.version}", style="dim")
+    made = f"  by {manifest.stage} in {manifest.seconds:.1f} s, {_code(manifest)}"
+    text.append(f"{made}  {manifest.version}", style="dim")
     if manifest.branch:
         text.append(f"  branch {manifest.branch}", style="yellow")
     if manifest.aside:

@@ -49,15 +49,12 @@ class EngineDataset(AbstractDataset):
         """
         key = f"{self._engine}({sorted(self._options.items())})"
         if key not in _ENGINES:
-            _ENGINES[key] = self._make()
+            try:
+                make = named_object("engine", self._engine, {}, type)
+            except ParameterError as error:
+                raise DatasetError(str(error)) from error
+            _ENGINES[key] = make(**self._options)
         return _ENGINES[key]
-
-    def _make(self) -> Any:
-        try:
-            make = named_object("engine", self._engine, {}, type)
-        except ParameterError as error:
-            raise DatasetError(str(error)) from error
-        return make(**self._options)
 
     def save(self, data: Any) -> NoReturn:
         """Engines are not saved."""

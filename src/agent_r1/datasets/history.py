@@ -80,12 +80,9 @@ class HistoryDataset(AbstractDataset):
             LineageError: a committed table is gone.
         """
         self._members = self.committed()
-        return History(
-            tables={
-                each.record.dataset: self.experiment.table(each.record) for each in self._members
-            },
-            node_runs=self._node_runs(),
-        )
+        records = [each.record for each in self._members]
+        tables = {record.dataset: self.experiment.table(record) for record in records}
+        return History(tables, self._node_runs())
 
     def _node_runs(self) -> pd.DataFrame:
         runs = (manifest for _, manifest in self.experiment.manifests.all() if not manifest.aside)

@@ -27,12 +27,7 @@ class FigureDataset(LocalDataset):
     """A Matplotlib figure as PNG, the same bytes for the same figure; it cannot be loaded."""
 
     def __init__(self, *, filepath: str, dpi: int = 120, metadata: dict | None = None) -> None:
-        """
-        Args:
-            filepath: see `LocalDataset`.
-            dpi: dots per inch.
-            metadata: ignored.
-        """
+        """``dpi``: dots per inch."""
         super().__init__(filepath=filepath, metadata=metadata)
         self._dpi = dpi
 

@@ -20,11 +20,7 @@ class TaskFilesDataset(AbstractDataset):
     """
 
     def __init__(self, *, filepath: str, metadata: dict[str, Any] | None = None) -> None:
-        """
-        Args:
-            filepath: the folder that names are relative to.
-            metadata: ignored.
-        """
+        """``filepath``: the folder that names are relative to."""
         self._folder = Path(filepath)
         self._files = TaskFiles(self._folder)
         self.metadata = metadata

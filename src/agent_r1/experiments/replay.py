@@ -19,7 +19,7 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import tables
-from agent_r1.lineage import Experiment, InputRecord, LineageError, ManifestStore
+from agent_r1.lineage import Experiment, LineageError, ManifestStore
 from agent_r1.pipelines.evaluation.nodes import evaluated_tasks, evaluation_requests
 from agent_r1.pipelines.evaluation.parameters import EvaluationParameters
 from agent_r1.pipelines.reward.nodes import score_rewards
@@ -91,17 +91,20 @@ class _Replay:
         self._iteration = iteration
         self._stage = stage
         self._manifest = manifest
+        self._seed = self._parameter("seed")
+        self._rollout = RolloutParameters.read(self._parameter("rollout"), "rollout")
+        self._tasks = self._input("tasks")
+        self._groups = self._sampled_groups()
 
     def run(self, on_progress: OnProgress | None) -> Replayed:
         rollouts_name, rewards_name = (f"{self._iteration}.{name}" for name in STAGES[self._stage])
-        tasks, documents = self._input("tasks"), self._input("documents")
         record = self._manifest.output(rollouts_name)
         assert record is not None
-        policy = self._policy()
+        policy = next(each for each in self._manifest.inputs if each.dataset.endswith(".policy"))
         result = replay_trajectories(
             self._experiment.table(record),
-            self._requests(tasks),
-            documents,
+            self._requests(),
+            self._input("documents"),
             self._tokenizer(policy.path),
             self._parameter("rollout"),
             self._parameter("environment"),
@@ -113,13 +116,12 @@ class _Replay:
         rewards = self._rewards(rewards_name)
         if rewards is not None:
             table, parameters = rewards
-            scored = score_rewards(result.rollouts, tasks, parameters)
+            scored = score_rewards(result.rollouts, self._tasks, parameters)
             differences += compare_tables(table, scored, "rewards")
         wrong = {(each.trajectory_id, each.step_index) for each in differences}
         before = {(each.trajectory_id, each.step_index) for each in result.differences}
-        groups = self._sampled_groups()
-        if groups is not None:
-            differences += self._compare_groups(groups, tasks, result.rollouts)
+        if self._groups is not None:
+            differences += self._compare_groups(self._groups, result.rollouts)
         return Replayed(
             rollouts_name,
             record.version,
@@ -127,40 +129,34 @@ class _Replay:
             result.matching - len(wrong - before),
             result.skipped,
             rewards_name if rewards is not None else None,
-            f"{self._iteration}.{GROUPS}" if groups is not None else None,
+            f"{self._iteration}.{GROUPS}" if self._groups is not None else None,
             differences,
         )
 
-    def _requests(self, tasks: pd.DataFrame) -> list[TrajectoryRequest]:
-        rollout, seed = self._rollout(), self._parameter("seed")
+    def _requests(self) -> list[TrajectoryRequest]:
+        rollout, seed = self._rollout, self._seed
         if self._stage == "generate_rollouts":
-            groups = self._sampled_groups()
-            return rollout_requests(tasks, rollout, seed, self._iteration, groups)
+            return rollout_requests(self._tasks, rollout, seed, self._iteration, self._groups)
         evaluation = EvaluationParameters.read(self._parameter("evaluation"), "evaluation")
         if self._stage == "validate_policy":
             evaluation = evaluation.model_copy(update={"splits": ("validation",)})
-        chosen = evaluated_tasks(tables.conform(tasks, "tasks"), evaluation)
+        chosen = evaluated_tasks(tables.conform(self._tasks, "tasks"), evaluation)
         return evaluation_requests(chosen, evaluation, rollout, seed, self._iteration)
 
     def _sampled_groups(self) -> pd.DataFrame | None:
         """What dynamic sampling recorded; None if it is off, or the stage does not have it."""
         record = self._manifest.output(f"{self._iteration}.{GROUPS}")
-        if record is None or not self._rollout().dynamic_sampling.enabled:
+        if record is None or not self._rollout.dynamic_sampling.enabled:
             return None
         return self._experiment.table(record)
 
-    def _compare_groups(
-        self, groups: pd.DataFrame, tasks: pd.DataFrame, replayed: pd.DataFrame
-    ) -> list[Difference]:
+    def _compare_groups(self, groups: pd.DataFrame, replayed: pd.DataFrame) -> list[Difference]:
         """``replayed``: the rollouts that dynamic sampling keeps."""
-        rollout, seed = self._rollout(), self._parameter("seed")
-        order = task_order(tasks, rollout, seed, self._iteration)
-        played = group_outcomes(replayed, score_rewards(replayed, tasks, self._parameter("reward")))
-        again = sampled_again(groups, order, rollout, played, self._iteration)
+        order = task_order(self._tasks, self._rollout, self._seed, self._iteration)
+        rewards = score_rewards(replayed, self._tasks, self._parameter("reward"))
+        played = group_outcomes(replayed, rewards)
+        again = sampled_again(groups, order, self._rollout, played, self._iteration)
         return compare_tables(groups, again, GROUPS)
-
-    def _rollout(self) -> RolloutParameters:
-        return RolloutParameters.read(self._parameter("rollout"), "rollout")
 
     def _rewards(self, name: str) -> tuple[pd.DataFrame, Any] | None:
         """The table of rewards, and the parameters that made it."""
@@ -170,24 +166,16 @@ class _Replay:
         manifest = self._experiment.manifests.read(committed.manifest)
         return self._experiment.table(committed.record), manifest.parameters["params:reward"]
 
-    def _policy(self) -> InputRecord:
-        """The input record of the policy that acted."""
-        return next(
-            record for record in self._manifest.inputs if record.dataset.endswith(".policy")
-        )
-
     def _tokenizer(self, policy: str) -> Path:
         """The policy's folder; if it was pruned, one that all policies come from."""
         paths = [policy]
         for name in ("iter_00000.policy", "base.policy"):
             committed = self._experiment.current(name)
             paths += [committed.record.path] if committed else []
-        folder = next(
-            (folder for path in paths if (folder := self._experiment.project / path).is_dir()), None
-        )
-        if folder is None:
-            raise LineageError(f"the tokenizer is gone: it was in {', '.join(paths)}")
-        return folder
+        for path in paths:
+            if (folder := self._experiment.project / path).is_dir():
+                return folder
+        raise LineageError(f"the tokenizer is gone: it was in {', '.join(paths)}")
 
     def _input(self, name: str) -> pd.DataFrame:
         record = next(each for each in self._manifest.inputs if each.dataset == name)

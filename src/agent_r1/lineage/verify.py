@@ -14,8 +14,7 @@ Nothing is changed. Threads hash in parallel: reading and hashing release Python
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -199,9 +198,3 @@ def _marker_problem(folder: Path) -> str | None:
     if marker.read_bytes() != strict_json(marker_of(folder)).encode():
         return f"its marker {MARKER} has changed"
     return None
-
-
-def summary(findings: Iterable[Finding]) -> str:
-    """``2 changed, 1 missing``."""
-    counts = Counter(finding.kind for finding in findings)
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))

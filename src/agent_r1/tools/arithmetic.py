@@ -38,11 +38,7 @@ _UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {
     ast.USub: operator.neg,
 }
 _FUNCTIONS: dict[str, Callable[..., float]] = {
-    "abs": abs,
-    "max": max,
-    "min": min,
-    "round": round,
-    "sqrt": math.sqrt,
+    function.__name__: function for function in (abs, max, min, round, math.sqrt)
 }
 
 

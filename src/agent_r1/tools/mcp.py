@@ -47,10 +47,6 @@ _connecting = threading.Lock()
 def connect(name: str, parameters: McpParameters) -> McpServer:
     """A server with an open session; the same name and parameters give the same object.
 
-    Args:
-        name: the server's name, for messages.
-        parameters: how to reach it.
-
     Raises:
         MissingExtraError: the package ``mcp`` is not installed.
         ParameterError: the server did not start, lacks a tool that ``parameters`` name, or has
@@ -162,7 +158,8 @@ class McpServer:
 
     def _spec(self, listed: Any) -> ToolSpec:
         async def call(**arguments: Any) -> str:
-            return await self._call(listed.name, arguments)
+            # On the caller's loop; cancelling it there cancels the request here.
+            return await asyncio.wrap_future(_submit(self._request(listed.name, arguments)))
 
         return McpTool(
             name=listed.name,
@@ -172,10 +169,6 @@ class McpServer:
             arguments=BaseModel,  # unused: `McpTool` validates with the server's schema
             is_method=False,
         )
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> str:
-        """Runs on the caller's loop; cancelling it there cancels the request here."""
-        return await asyncio.wrap_future(_submit(self._request(name, arguments)))
 
     async def _request(self, name: str, arguments: dict[str, Any]) -> str:
         session = None

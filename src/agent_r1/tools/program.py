@@ -38,10 +38,6 @@ class ProgramError(BadArguments):
 def run_program(program: str, limits: SandboxParameters | None = None) -> str:
     """Run a Python program and return what it prints.
 
-    Args:
-        program: its source.
-        limits: what it may use.
-
     Raises:
         ProgramError: it failed, ran out of time, or went over another limit of the sandbox.
         EnvironmentFailure: this machine has no sandbox, or the sandbox failed.
@@ -85,13 +81,7 @@ def passes(
 ) -> bool:
     """Whether a solution passes hidden tests.
 
-    Args:
-        solution: the whole program.
-        tests: HumanEval's ``check``, or MBPP's assertions.
-        entry_point: the function under test, where the tests do not name it.
-        prelude: code of the task that both the solution and the tests use.
-        classes: classes that a solution must define, because the tests construct them.
-        limits: as for `run_program`.
+    The arguments are those of `run_tests`; ``limits`` are its ``parameters``.
 
     Raises:
         EnvironmentFailure: this machine has no sandbox, the sandbox failed, or no solution can

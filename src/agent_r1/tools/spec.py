@@ -9,14 +9,7 @@ from dataclasses import dataclass, replace
 from types import MethodType
 from typing import Any, get_type_hints, overload
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    PydanticUserError,
-    ValidationError,
-    create_model,
-)
+from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, ValidationError, create_model
 
 from agent_r1.parameters import nearest
 from agent_r1.tools.docstring import parse_docstring

@@ -55,12 +55,7 @@ class _Job:
             self.loop.call_soon_threadsafe(resolve)
 
     def execute(self) -> None:
-        outcome: tuple[Any, BaseException | None]
-        try:
-            outcome = (self.context.run(self.function), None)
-        except BaseException as error:  # the caller raises it
-            outcome = (None, error)
-        self.settle(self.finished, outcome)
+        self.settle(self.finished, self.context.run(_called, self.function))
 
 
 class WorkerThreads:

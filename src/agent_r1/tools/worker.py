@@ -8,11 +8,12 @@ they end, the program is gone, and the thread kills the whole process group, eve
 from __future__ import annotations
 
 import asyncio
+import functools
+import importlib
 import importlib.util
 import inspect
 import json
 import os
-import pkgutil
 import queue
 import signal
 import sys
@@ -77,12 +78,9 @@ def _answer(request: Mapping[str, Any], answers: TextIO) -> dict[str, Any]:
 
 def _find(request: Mapping[str, Any]) -> ToolSpec:
     """The tool; a plain function, whose tool has another name, is made one again."""
-    if request["file"]:
-        found: Any = _script(request["file"])
-        for name in request["qualname"].split("."):
-            found = getattr(found, name)
-    else:
-        found = pkgutil.resolve_name(f"{request['module']}:{request['qualname']}")
+    file = request["file"]
+    module: Any = _script(file) if file else importlib.import_module(request["module"])
+    found = functools.reduce(getattr, request["qualname"].split("."), module)
     return found if isinstance(found, ToolSpec) else tool(found)
 
 

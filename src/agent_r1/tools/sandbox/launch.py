@@ -106,24 +106,20 @@ def specification(
         "files": {_checked(name): valid_unicode(text) for name, text in files.items()},
         # Imports come from the private folder, not from installed packages or bytecode files.
         "command": [shown.interpreter, "-s", "-S", "-B", "-X", "utf8", MAIN],
-        "environment": _environment(folder),
+        "environment": {
+            "HOME": folder,
+            "TMPDIR": folder,
+            "PATH": "/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "PYTHONHASHSEED": "0",  # sets print in the same order in every run
+            "PYTHONUNBUFFERED": "1",  # what is printed before the time limit is kept
+        },
         "user": None if level is Level.NONE else unprivileged_user(),
         "readable": readable,
         "hidden": list(shown.hidden),
         "listable": listable,
         "writable": [folder, *WRITABLE_DEVICES],
         "limits": parameters.model_dump(mode="json"),
-    }
-
-
-def _environment(folder: str) -> dict[str, str]:
-    return {
-        "HOME": folder,
-        "TMPDIR": folder,
-        "PATH": "/usr/bin:/bin",
-        "LANG": "C.UTF-8",
-        "PYTHONHASHSEED": "0",  # sets print in the same order in every run
-        "PYTHONUNBUFFERED": "1",  # what is printed before the time limit is kept
     }
 
 

@@ -14,7 +14,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from . import kernel
 from .kernel import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_PRIVATE, MS_RDONLY, MS_REC
@@ -40,14 +40,10 @@ def enter(spec: dict[str, Any], close: Callable[[], None]) -> None:
     if child:
         close()
         os.closerange(0, 3)
-        _wait(child)
+        _, status = os.waitpid(child, 0)
+        os._exit(0 if status == 0 else 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     _build_root(spec)
-
-
-def _wait(child: int) -> NoReturn:
-    _, status = os.waitpid(child, 0)
-    os._exit(0 if status == 0 else 1)
 
 
 def _unshare() -> None:

@@ -51,10 +51,7 @@ def verdict_of(task: dict[str, Any], channel: Channel) -> tuple[str, str]:
 
 
 def _run(
-    code: types.CodeType,
-    names: dict[str, Any],
-    channel: Channel,
-    entry_point: str | None,
+    code: types.CodeType, names: dict[str, Any], channel: Channel, entry_point: str | None
 ) -> tuple[str, str]:
     other_check = names.get("check")  # the task's, or the solution's
     try:

@@ -31,6 +31,9 @@ TYPES: dict[str, type] = {
 } | {"NoneType": type(None)}
 """Types that are values; no other type can be named."""
 _EXACT = 2**53
+_COLLECTIONS: tuple[type[Any], ...] = (list, tuple, set, frozenset, collections.deque)
+_MAPPINGS: tuple[type[Any], ...] = (collections.Counter, collections.OrderedDict, dict)
+"""Subclasses before their base."""
 
 
 class BadValue(ValueError):
@@ -60,7 +63,6 @@ def encode(
     """``value`` in a form that JSON can write.
 
     Args:
-        value: any object.
         known_as: gives number and truth of an object that has no other form.
         own: name → class, for the classes that the task defines.
 
@@ -138,12 +140,11 @@ class _Writer:
         return self._container(value)
 
     def _container(self, value: Any) -> Any:
-        for mapping in (collections.Counter, collections.OrderedDict, dict):
+        for mapping in _MAPPINGS:
             if isinstance(value, mapping):
                 pairs = dict.items(value)
                 return [mapping.__name__, *([self.write(k), self.write(v)] for k, v in pairs)]
-        kinds: tuple[type[Any], ...] = (list, tuple, set, frozenset, collections.deque)
-        for kind in kinds:
+        for kind in _COLLECTIONS:
             if isinstance(value, kind):
                 return [kind.__name__, *map(self.write, kind.__iter__(value))]
         for view, name in ((KeysView, "keys"), (ItemsView, "items"), (ValuesView, "values")):
@@ -188,7 +189,6 @@ def decode(
     """The value that was encoded.
 
     Args:
-        value: what `encode` gave.
         object_of: gives the object for a number and its truth.
         own: as for `encode`, with the reader's classes.
 
@@ -216,11 +216,7 @@ _MADE_OF_TEXT: dict[str, Callable[..., Any]] = {
     "time": datetime.time.fromisoformat,
 }
 _MADE_OF_ITEMS: dict[str, Callable[[list], Any]] = {
-    "list": list,
-    "tuple": tuple,
-    "set": set,
-    "frozenset": frozenset,
-    "deque": collections.deque,
+    **{kind.__name__: kind for kind in _COLLECTIONS},
     "iterator": iter,
     "keys": lambda items: dict.fromkeys(items).keys(),
     "values": lambda items: dict(enumerate(items)).values(),
@@ -228,11 +224,7 @@ _MADE_OF_ITEMS: dict[str, Callable[[list], Any]] = {
     "range": lambda parts: range(*parts),
     "timedelta": lambda parts: datetime.timedelta(*parts),
 }
-_MADE_OF_PAIRS: dict[str, Callable[[dict], Any]] = {
-    "dict": dict,
-    "OrderedDict": collections.OrderedDict,
-    "Counter": collections.Counter,
-}
+_MADE_OF_PAIRS = {kind.__name__: kind for kind in _MAPPINGS}
 
 
 class _Reader:

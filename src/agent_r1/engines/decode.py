@@ -207,10 +207,10 @@ class DecodeBatch:
     def _refresh(self) -> None:
         """Recompute the mask and the visible length for the current rows."""
         rows = self._rows
-        behind = rows.start + rows.count
-        self._visible = int(behind.max()) if len(behind) else 0
-        positions = torch.arange(self._cache.length, device=behind.device)
+        ends = rows.start + rows.count
+        self._visible = int(ends.max()) if len(ends) else 0
+        positions = torch.arange(self._cache.length, device=ends.device)
         shape = self._cache.shape
         self._mask = torch.zeros(
-            (len(behind), self._cache.length), dtype=shape.dtype, device=shape.device
-        ).masked_fill_(positions >= behind[:, None], -torch.inf)
+            (len(ends), self._cache.length), dtype=shape.dtype, device=shape.device
+        ).masked_fill_(positions >= ends[:, None], -torch.inf)

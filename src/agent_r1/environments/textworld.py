@@ -34,11 +34,11 @@ class TextWorldEnv(BaseEnv):
 
     async def step(self, action: Action) -> StepResult:
         """Play the commands of an action one after the other."""
-        self._reward, told = 0.0, await self.use_tools(replace(action, tool_calls=()))
+        self._reward, observation = 0.0, await self.use_tools(replace(action, tool_calls=()))
         for call in action.tool_calls:
             await self.use_tools(replace(action, tool_calls=(call,)))
-            told = {"tool_results": [result.content for result in self.tool_results]}
-        return told, self._reward
+            observation = {"tool_results": [result.content for result in self.tool_results]}
+        return observation, self._reward
 
     @tool(attempts=1)
     def act(self, command: str) -> str:

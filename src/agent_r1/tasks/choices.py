@@ -1,4 +1,4 @@
-"""How tasks are chosen and split, whatever source they come from."""
+"""Parameters for choosing and splitting tasks of any source."""
 
 from __future__ import annotations
 

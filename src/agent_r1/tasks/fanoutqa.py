@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1.tasks.files import Row, read_list, refuse_twins
+from agent_r1.tasks.files import Row, read_list, refuse_duplicates
 from agent_r1.tasks.paragraphs import supporting_script
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.source import TEXT_ANSWERS, FileSourceParameters, Source, Tables, from_files
@@ -48,7 +48,7 @@ def load_fanoutqa(
     """
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
-    refuse_twins(((row.value["id"], row) for row in rows), "id")
+    refuse_duplicates(((row.value["id"], row) for row in rows), "id")
     return without_documents(tasks)
 
 

@@ -189,7 +189,7 @@ def read_rows(path: Path, download: str) -> list[Row]:
     return read_list(path, download) if is_list else read_lines(path, download)
 
 
-def refuse_twins(ids: Iterable[tuple[str, Row]], key: str) -> None:
+def refuse_duplicates(ids: Iterable[tuple[str, Row]], key: str) -> None:
     """
     Raises:
         TaskFileError: two rows have the same id.

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from agent_r1.storage.hashing import text_sha256
-from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.files import Row, read_lines, refuse_duplicates
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer, call
 from agent_r1.tasks.source import NUMBER_ANSWERS, FileSourceParameters, Source, from_files
@@ -41,7 +41,7 @@ def load_gsm8k(
     """
     rows = read_lines(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
-    refuse_twins(
+    refuse_duplicates(
         ((task["task_id"], row) for task, row in zip(tasks, rows, strict=True)), "question"
     )
     return without_documents(tasks)

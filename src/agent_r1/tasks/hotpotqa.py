@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from agent_r1 import schemas, tables
-from agent_r1.tasks.files import Row, TaskFileError, read_list, refuse_twins
+from agent_r1.tasks.files import Row, TaskFileError, read_list, refuse_duplicates
 from agent_r1.tasks.paragraphs import (
     check_context,
     check_pairs,
@@ -53,7 +53,7 @@ def load_hotpotqa(
         raise ValueError(f"unknown split {split!r}; known: {', '.join(schemas.SPLITS)}")
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
-    refuse_twins(((row.value["_id"], row) for row in rows), "_id")
+    refuse_duplicates(((row.value["_id"], row) for row in rows), "_id")
     return tables.from_rows(tasks, "tasks"), documents_of(tasks, "hotpotqa")
 
 

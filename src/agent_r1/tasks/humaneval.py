@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import Field
 
-from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.files import Row, read_lines, refuse_duplicates
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
@@ -49,7 +49,7 @@ def load_humaneval(path: str | Path, split: str = "train", environment: str = "c
     """
     rows = read_lines(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment) for row in rows]
-    refuse_twins(((row.value["task_id"], row) for row in rows), "task_id")
+    refuse_duplicates(((row.value["task_id"], row) for row in rows), "task_id")
     return without_documents(tasks)
 
 

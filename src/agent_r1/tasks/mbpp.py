@@ -24,7 +24,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agent_r1.tasks.files import Row, read_rows, refuse_twins
+from agent_r1.tasks.files import Row, read_rows, refuse_duplicates
 from agent_r1.tasks.rows import task_row, without_documents
 from agent_r1.tasks.script import answer
 from agent_r1.tasks.source import (
@@ -71,7 +71,7 @@ def load_mbpp(
     """
     rows = read_rows(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment, challenge_tests) for row in rows]
-    refuse_twins(((str(row.value["task_id"]), row) for row in rows), "task_id")
+    refuse_duplicates(((str(row.value["task_id"]), row) for row in rows), "task_id")
     return without_documents(tasks)
 
 

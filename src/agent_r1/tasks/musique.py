@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_r1 import tables
-from agent_r1.tasks.files import Row, read_lines, refuse_twins
+from agent_r1.tasks.files import Row, read_lines, refuse_duplicates
 from agent_r1.tasks.paragraphs import documents_of, paragraph_source, supporting_script
 from agent_r1.tasks.rows import task_row
 from agent_r1.tasks.source import Tables
@@ -33,7 +33,7 @@ def load_musique(
         TaskFileError: the file is missing, or a line is malformed.
     """
     rows = read_lines(Path(path), _DOWNLOAD)
-    refuse_twins(((row.text("id"), row) for row in rows), "id")
+    refuse_duplicates(((row.text("id"), row) for row in rows), "id")
     kept = [row for row in rows if row.value.get("answerable", True) is not False]
     tasks = [_task(row, split, environment) for row in kept]
     return tables.from_rows(tasks, "tasks"), documents_of(tasks, "musique")

@@ -32,7 +32,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the knowledge base says about one entity."""
+    """The facts about one entity."""
 
     kind: str
     """country, city or element."""
@@ -94,7 +94,7 @@ def build_pages(
         if page.title in pages or page.document_id in ids:
             other = ids.get(page.document_id, page.title)
             raise KnowledgeBaseError(
-                f"'{page.title}' ({page.kind}) and '{other}' cannot be told apart by their titles"
+                f"'{page.title}' ({page.kind}) and '{other}' have ambiguous titles"
             )
         pages[page.title] = page
         ids[page.document_id] = page.title

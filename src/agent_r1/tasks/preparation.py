@@ -58,12 +58,12 @@ def load_tasks(
         by_source[name] = source.load(inputs)
     tasks, documents = merge(by_source)
     tasks = tables.conform(tasks, "tasks", extra="error")
-    _refuse_twins(tasks)
+    _refuse_duplicates(tasks)
     _check_payloads(tasks)
     return tasks, documents
 
 
-def _refuse_twins(tasks: pd.DataFrame) -> None:
+def _refuse_duplicates(tasks: pd.DataFrame) -> None:
     """Two sources, or two files of one source, may contain the same task. Then a training task
     could be reported as held out."""
     twins = tasks[tasks["task_id"].duplicated(keep=False)]

@@ -44,7 +44,7 @@ from agent_r1.tasks.source import (
 
 VERSION = "1.7.0"
 """Version of TextWorld. Another version generates other games."""
-TOLD = (
+STATE_FIELDS = (
     "objective",
     "description",
     "admissible_commands",
@@ -112,7 +112,7 @@ def load_textworld(
 
 
 def start_game(payload: Mapping[str, Any]) -> Any:
-    """A `textworld.Environment` that plays the game of a task; its states have the fields `TOLD`.
+    """A `textworld.Environment` that plays the game of a task; see `STATE_FIELDS`.
 
     Args:
         payload: of a task of `load_textworld`.
@@ -134,7 +134,7 @@ def _start(story: Path) -> Any:
     with _starting, warnings.catch_warnings():
         # The interpreter does not score such games; TextWorld's own logic does.
         warnings.filterwarnings("ignore", "Game '.*' is not fully supported")
-        game = textworld.start(str(story), textworld.EnvInfos(**dict.fromkeys(TOLD, True)))
+        game = textworld.start(str(story), textworld.EnvInfos(**dict.fromkeys(STATE_FIELDS, True)))
     game.seed(0)
     return game
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_r1 import tables
-from agent_r1.tasks.files import Row, read_lines, read_list, refuse_twins
+from agent_r1.tasks.files import Row, read_lines, read_list, refuse_duplicates
 from agent_r1.tasks.paragraphs import (
     ParagraphParameters,
     check_context,
@@ -64,7 +64,7 @@ def load_two_wiki(
     names = {} if aliases is None else _read_aliases(Path(aliases))
     rows = read_list(Path(path), _DOWNLOAD)
     tasks = [_task(row, split, environment, names) for row in rows]
-    refuse_twins(((row.value["_id"], row) for row in rows), "_id")
+    refuse_duplicates(((row.value["_id"], row) for row in rows), "_id")
     return tables.from_rows(tasks, "tasks"), documents_of(tasks, "2wikimultihopqa")
 
 

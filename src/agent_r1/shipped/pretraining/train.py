@@ -246,6 +246,18 @@ def pretrain(
         p.vocabulary,
     )
     model = build_model(tokenizer, p).train()
+    _fit(model, tokenizer, maker, p, report)
+    return model.eval(), tokenizer
+
+
+def _fit(
+    model: LlamaForCausalLM,
+    tokenizer: PreTrainedTokenizerFast,
+    maker: WorldMaker,
+    p: PretrainParameters,
+    report: Callable[[dict[str, float]], None],
+) -> None:
+    """Train the model for ``p.steps`` steps, through all lessons."""
     optimizers = build_optimizers(model, p)
     random = Random(derive_seed(p.seed, "pretrain", "worlds"))
     began, tokens, step, longest = time.monotonic(), 0, 0, p.short_page
@@ -275,4 +287,3 @@ def pretrain(
                 )
         if right >= p.grow_at:
             stage, longest = next_lesson(stage, longest, p.short_page, p.long_page)
-    return model.eval(), tokenizer

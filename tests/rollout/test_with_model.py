@@ -19,7 +19,8 @@ LIMITS = parameters(max_steps=4, max_tokens_per_step=30, concurrency=7)
 
 @pytest.fixture(scope="module")
 def policy(tmp_path_factory):
-    return engine_policy(tmp_path_factory.mktemp("policy"))
+    # With seed 0, one draw is so close to the border of two tokens that rounding decides it.
+    return engine_policy(tmp_path_factory.mktemp("policy"), seed=2)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pkgutil
 
 import agent_r1
 from agent_r1.errors import UserError
+from agent_r1.extras import MissingExtraError
 
 INTERNAL = {
     "agent_r1.chat.call_json.Malformed": "the parser catches it; the agent reads the message",
@@ -36,8 +37,11 @@ def _exceptions() -> dict[str, type[BaseException]]:
     for module in pkgutil.walk_packages(agent_r1.__path__, "agent_r1."):
         if module.name.startswith(_SANDBOX):
             continue
-        members = inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
-        for _, kind in members:
+        try:
+            imported = importlib.import_module(module.name)
+        except MissingExtraError:  # walked where the extra is installed, as in CI
+            continue
+        for _, kind in inspect.getmembers(imported, inspect.isclass):
             if issubclass(kind, BaseException) and kind.__module__.startswith("agent_r1."):
                 found[f"{kind.__module__}.{kind.__qualname__}"] = kind
     return found
